@@ -273,16 +273,29 @@ def _in_a_new_process(*words: str) -> tuple[str, set[str]]:
     return ran.stdout, set(ran.stderr.split())
 
 
+@pytest.mark.defect("I4")
 def test_the_version_is_told_without_loading_anything() -> None:
     printed, loaded = _in_a_new_process("--version")
     assert printed == f"aforesaid {__version__}\n"
     assert not loaded & {"typer", "rich", "numpy", "pydantic", "asyncio", "aforesaid.errors"}
 
 
+@pytest.mark.defect("I4")
 def test_the_help_is_the_same_without_loading_the_commands(run: Run) -> None:
     printed, loaded = _in_a_new_process("--help")
     assert printed == ok(run("--help"))
     assert not loaded & {"numpy", "pydantic", "asyncio", "aforesaid.memory", "aforesaid.store", "aforesaid.cli.options"}
+
+
+@pytest.mark.defect("I4")
+def test_a_command_loads_neither_an_encoder_nor_what_other_commands_need(tmp_path: Path) -> None:
+    store = str(tmp_path / "memory.db")
+    for words in (["add", "I moved to Berlin."], ["count"]):
+        _, loaded = _in_a_new_process(*words, "--store", store)
+        assert "aforesaid.memory" in loaded
+        assert not loaded & {"numpy", "openai", "fastapi", "mcp", "rich.progress"}
+        assert not [name for name in loaded if name.startswith(("aforesaid.assistant", "aforesaid.server"))]
+        assert not [name for name in loaded if name.startswith(("aforesaid.portability", "aforesaid.models.offline"))]
 
 
 def test_it_runs_as_an_installed_command_and_ends_quietly_in_a_closed_pipe(tmp_path: Path) -> None:

@@ -137,3 +137,18 @@ def test_recently_used_entries_are_kept_and_others_are_dropped() -> None:
     assert len(kept._new) + len(kept._old) <= 22
     kept.clear()
     assert kept.get(0) is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "7", "null", "\ud800", '{"a": ' * 100_000], ids=range(7))
+def test_what_is_no_json_object_is_none_however_deep_it_is(text: str) -> None:
+    assert checks.json_object(text) is None
+
+
+def test_a_json_object_is_read_from_a_text_and_from_bytes() -> None:
+    assert checks.json_object('{"a": [1]}') == checks.json_object(b'{"a": [1]}') == {"a": [1]}
+    assert checks.json_object(b"\xff") is None
+
+
+def test_a_text_is_cut_to_bytes_between_characters() -> None:
+    assert [checks.beginning("aéé", limit) for limit in range(6)] == ["", "a", "a", "aé", "aé", "aéé"]
+    assert checks.beginning("\ud800", 3) == "\ud800", "what fits stays as it is"

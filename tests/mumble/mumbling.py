@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from aforesaid.bots.mumble.link import Address, Event, Link, RateLimit, TextReceived, VoiceReceived, connect
+from aforesaid.bots.mumble.link import Address, Event, Link, RateLimit, TextReceived, VoiceReceived
 from aforesaid.bots.mumble.speech import OpusReader, SpeechOutput, as_opus, as_wav
 from mumble.speaking import sound_of, words_of
 
@@ -158,6 +158,18 @@ class Someone:
                     await self._news.wait()
         except TimeoutError:
             raise TimeoutError(f"it did not come within {patience:g} s, but these did: {self.seen}") from None
+
+
+@asynccontextmanager
+async def connect(
+    address: Address, name: str, password: str | None = None, *, rate_limit: RateLimit | None = None
+) -> AsyncIterator[Link]:
+    """Connect to a server and disconnect at the end."""
+    link = await Link.open(address, name, password, rate_limit or RateLimit())
+    try:
+        yield link
+    finally:
+        await link.close()
 
 
 @asynccontextmanager

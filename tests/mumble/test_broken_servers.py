@@ -13,7 +13,7 @@ import pytest
 
 from aforesaid.bots.mumble import link as link_module
 from aforesaid.bots.mumble import messages
-from aforesaid.bots.mumble.link import Address, Denied, Link, PersonLeft, TextReceived, connect
+from aforesaid.bots.mumble.link import Address, Denied, Link, PersonLeft, TextReceived
 from aforesaid.bots.mumble.messages import (
     NUMBERS,
     Message,
@@ -26,7 +26,7 @@ from aforesaid.bots.mumble.messages import (
     encode_protobuf,
 )
 from aforesaid.errors import PlatformRefused, PlatformUnavailable
-from mumble.mumbling import make_certificate, needs_openssl
+from mumble.mumbling import connect, make_certificate, needs_openssl
 
 pytestmark = needs_openssl
 

@@ -17,7 +17,6 @@ from aforesaid.bots.mumble.link import (
     RateLimit,
     TextReceived,
     VoiceReceived,
-    connect,
 )
 from aforesaid.bots.mumble.messages import ChannelState, UserRemove, UserState
 from aforesaid.errors import PlatformRefused, PlatformUnavailable
@@ -25,6 +24,7 @@ from mumble.mumbling import (
     PASSWORD,
     SUPERUSER,
     MumbleServer,
+    connect,
     make_certificate,
     needs_openssl,
     needs_server,

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from aforesaid.settings import Settings, load_settings
+from aforesaid.settings import Settings, ValueType, load_settings
+from aforesaid.settings.layers import TREE, Each, Table
 
 KEY = "sk-0123456789abcdefWXYZ"
+
+
+def all_keys(table: Table = TREE, above: str = "") -> Iterator[str]:
+    """Return every key in documented form; NAME is the name of a provider."""
+    for name, node in table.items():
+        if isinstance(node, ValueType):
+            yield f"{above}{name}"
+        elif isinstance(node, Each):
+            yield from all_keys(node.table, f"{above}{name}.NAME.")
+        else:
+            yield from all_keys(node, f"{above}{name}.")
 
 
 class Place:

@@ -9,8 +9,8 @@ import pytest
 
 from aforesaid.profiles.effective import RUNTIME_SETTINGS
 from aforesaid.settings import OPERATIONS, load_settings
-from aforesaid.settings.layers import all_keys
 from aforesaid.settings.load import DEFAULT_ROUTES, KNOWN_PROVIDERS, effective
+from settings.place import all_keys
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 REFERENCE = DOCS / "reference" / "configuration.md"

@@ -8,9 +8,8 @@ import pytest
 
 from aforesaid.errors import InvalidInput
 from aforesaid.settings import OPERATIONS, Choice, Resilience, Spending, load_settings
-from aforesaid.settings.layers import all_keys
 from aforesaid.settings.load import effective, ollama_address
-from settings.place import KEY, Place
+from settings.place import KEY, Place, all_keys
 
 
 def test_with_nothing_configured_no_model_is_used_and_nobody_is_known(place: Place) -> None:

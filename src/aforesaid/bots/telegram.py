@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -39,6 +38,7 @@ from aforesaid.background import beside
 from aforesaid.bots.bot_session import BotSession
 from aforesaid.bots.contract import Address, Edited, IncomingMessage, Pressed
 from aforesaid.bots.sending import units
+from aforesaid.domain.checks import json_object
 from aforesaid.errors import InvalidInput, PlatformError, PlatformRefused, PlatformUnavailable, StoreError, quoted
 from aforesaid.extras import re
 from aforesaid.memory import Memory
@@ -277,11 +277,7 @@ async def webhook(listen: str, path: str, secret: str, take: Take) -> AsyncItera
         if not hmac.compare_digest(request.headers.get(_HEADER, "").encode(), secret.encode()):
             _log.warning("the webhook was called with a wrong secret, from %s", request.remote)
             return web.Response(status=403)
-        try:
-            update = json.loads(await request.read())
-        except ValueError:
-            return web.Response(status=400)
-        if not isinstance(update, dict):
+        if (update := json_object(await request.read())) is None:
             return web.Response(status=400)
         return web.Response(status=200 if await take(update) else 503)
 

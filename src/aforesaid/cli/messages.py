@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -41,6 +40,7 @@ from aforesaid.cli.options import (
     plain,
     unknown_user,
 )
+from aforesaid.domain import checks
 from aforesaid.domain.checks import HitKind, Role, counted, file_path
 from aforesaid.domain.checks import Within as WithinWord
 from aforesaid.domain.details import Part
@@ -435,11 +435,7 @@ def _lines(file: str) -> Iterator[dict[str, Any]]:
             if not line.strip():
                 continue
             where = f"line {number} of {'standard input' if file == _STDIN else file}"
-            try:
-                found = json.loads(line)
-            except (ValueError, RecursionError):
-                found = None
-            if not isinstance(found, dict):
+            if (found := checks.json_object(line)) is None:
                 raise InvalidInput(f"{where} is not a JSON object")
             if isinstance(at := found.get("at"), str):
                 try:

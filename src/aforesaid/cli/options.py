@@ -22,6 +22,7 @@ from typer import Option
 from typer.models import ArgumentInfo
 
 import aforesaid
+from aforesaid.domain import checks
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.message import Message
 from aforesaid.domain.report import User
@@ -384,13 +385,8 @@ def by_id(call: Callable[[str], T], given: str) -> T:
 
 
 def json_object(text: str | None, option: str) -> dict[str, Any] | None:
-    if text is None:
-        return None
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+    found = None if text is None else checks.json_object(text)
+    if text is not None and found is None:
         raise InvalidInput(f"""{option} must be a JSON object, such as '{{"topic": "home"}}'""")
     return found
 

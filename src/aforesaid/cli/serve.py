@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import anyio
 import typer
@@ -149,6 +149,9 @@ def mcp(
 
 commands = typer.Typer(no_args_is_help=True)
 
+MakePlatform: TypeAlias = "Callable[[Settings, tuple[str, ...]], Platform]"
+"""Makes a platform from the settings and the names that people call the bot by, other than its account's name."""
+
 
 @commands.command()
 def telegram(store: Store = None, profile: Profile = None, log_level: LogLevel = "warning") -> None:
@@ -158,14 +161,9 @@ def telegram(store: Store = None, profile: Profile = None, log_level: LogLevel =
 
         AFORESAID_BOTS__TELEGRAM__TOKEN=… aforesaid bot telegram
     """
-
-    def make(settings: Settings) -> Platform:
-        with needs("telegram", "aiogram"):
-            from aforesaid.bots.telegram import Telegram  # noqa: PLC0415 - an extra
-
-        return Telegram(settings.bots.telegram, called=called(settings))
-
-    run_bot(make, store, profile, log_level)
+    with needs("telegram", "aiogram"):
+        from aforesaid.bots.telegram import Telegram  # noqa: PLC0415 - an extra
+    run_bot(lambda settings, called: Telegram(settings.bots.telegram, called=called), store, profile, log_level)
 
 
 @commands.command()
@@ -176,13 +174,12 @@ def mumble(store: Store = None, profile: Profile = None, log_level: LogLevel = "
 
         AFORESAID_BOTS__MUMBLE__HOST=localhost aforesaid bot mumble
     """
+    from aforesaid.bots.mumble import Mumble  # noqa: PLC0415 - only this command needs it
+    from aforesaid.models.speech import open_speech  # noqa: PLC0415
 
-    def make(settings: Settings) -> Platform:
-        from aforesaid.bots.mumble import Mumble  # noqa: PLC0415 - only this command needs it
-        from aforesaid.models.speech import open_speech  # noqa: PLC0415
-
+    def make(settings: Settings, called: tuple[str, ...]) -> Platform:
         speaks = settings.speech.hear or settings.speech.speak
-        return Mumble(settings.bots.mumble, open_speech(settings) if speaks else None, called=called(settings))
+        return Mumble(settings.bots.mumble, open_speech(settings) if speaks else None, called=called)
 
     run_bot(make, store, profile, log_level)
 
@@ -195,33 +192,23 @@ def discord(store: Store = None, profile: Profile = None, log_level: LogLevel = 
 
         AFORESAID_BOTS__DISCORD__TOKEN=… aforesaid bot discord --profile community
     """
-
-    def make(settings: Settings) -> Platform:
-        with needs("discord", "discord"):
-            from aforesaid.bots.discord import Discord  # noqa: PLC0415 - an extra
-
-        return Discord(settings.bots.discord, called=called(settings))
-
-    run_bot(make, store, profile, log_level)
+    with needs("discord", "discord"):
+        from aforesaid.bots.discord import Discord  # noqa: PLC0415 - an extra
+    run_bot(lambda settings, called: Discord(settings.bots.discord, called=called), store, profile, log_level)
 
 
-def run_bot(make: Callable[[Settings], Platform], store: str | None, profile: str | None, log_level: str) -> None:
+def run_bot(make: MakePlatform, store: str | None, profile: str | None, log_level: str) -> None:
     """Run a platform's bot until the process receives SIGINT or SIGTERM."""
     write_log(log_level)
     announce_new_folder(store)
     anyio.run(_run, make, store, profile)
 
 
-def called(settings: Settings) -> tuple[str, ...]:
-    """Return the names that people call the bot by, other than its account's name."""
-    return () if settings.bots.name is None else (settings.bots.name,)
-
-
-async def _run(make: Callable[[Settings], Platform], store: str | None, profile: str | None) -> None:
+async def _run(make: MakePlatform, store: str | None, profile: str | None) -> None:
     from aforesaid.bots import BotSession, run  # noqa: PLC0415 - only bots need it
 
     settings = load_settings()
-    platform = make(settings)
+    platform = make(settings, () if settings.bots.name is None else (settings.bots.name,))
     try:
         async with aforesaid.connect(store, profile=profile, settings=settings) as memory:
             session = BotSession(memory, platform, assistant=Assistant(memory, system=settings.bots.system or SYSTEM))

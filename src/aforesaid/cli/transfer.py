@@ -22,6 +22,7 @@ from aforesaid.cli.options import (
     AsJson,
     Space,
     Stored,
+    Yes,
     announce_new_folder,
     command,
     console,
@@ -53,6 +54,10 @@ _MISSING_SHOWN = 20
 _NOT_COUNTED = frozenset({"session", "user"})
 """Kinds of rows that a store creates with their messages, so an import does not count how many are new."""
 
+SpaceOfUser = Annotated[
+    str | None, Option(help=f"The space of the user. Default: {DEFAULT_SPACE}. Example: --space my-guild")
+]
+
 
 @command
 def export(
@@ -65,9 +70,7 @@ def export(
         str | None,
         Option("--user", "-u", help="Export the data of this user only. Default: everything. Example: -u ann"),
     ] = None,
-    space: Annotated[
-        str | None, Option(help=f"The space of the user. Default: {DEFAULT_SPACE}. Example: --space my-guild")
-    ] = None,
+    space: SpaceOfUser = None,
     format_: Annotated[
         str,
         Option(
@@ -178,13 +181,11 @@ def purge(
     user: Annotated[str, Argument(help="The id of the user to delete.")],
     place: Stored,
     *,
-    space: Annotated[
-        str | None, Option(help=f"The space of the user. Default: {DEFAULT_SPACE}. Example: --space my-guild")
-    ] = None,
+    space: SpaceOfUser = None,
     every_space: Annotated[
         bool, Option("--every-space", help="Delete the user in all spaces. Default: in one space.")
     ] = False,
-    yes: Annotated[bool, Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Delete a user permanently: messages, summaries, memories, facts and index entries, from every byte of the store.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import time
@@ -9,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, cast, get_args
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 from unicodedata import category
 
 from aforesaid.errors import InvalidInput, TooLarge, quoted
@@ -273,6 +274,23 @@ def at_most(value: int, maximum: int, what: str, field: str | None = None) -> in
 def now() -> int:
     """Return the time in microseconds since 1970, in UTC."""
     return time.time_ns() // 1000
+
+
+def beginning(text: str, limit: int) -> str:
+    """Return as many characters from the beginning of a text as have at most `limit` bytes."""
+    if len(text) * 4 <= limit:
+        return text
+    encoded = text.encode(errors="surrogatepass")
+    return text if len(encoded) <= limit else encoded[:limit].decode(errors="ignore")
+
+
+def json_object(text: str | bytes) -> dict[str, Any] | None:
+    """Return the object that a text has as JSON; None for anything else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def did_you_mean(wrong: object, known: Iterable[str]) -> str:

@@ -10,8 +10,9 @@ version of a file is kept. Claude decides what to write, so the files are the mo
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Final
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from functools import wraps
+from typing import Any, Concatenate, Final, ParamSpec
 
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 from anthropic.types.beta import (
@@ -164,87 +165,60 @@ class MemoryFiles:
         await self._files.put([_document(path, text)])
 
 
-def _files(memory: AnyMemory, user: str, space: str) -> tuple[Calls[Memory], MemoryFiles]:
-    calls = Calls(memory, Memory)
-    return calls, MemoryFiles(Collection(calls.target.user(user, space=space).chat(_CHAT)))
+P = ParamSpec("P")
 
 
-class AforesaidMemoryTool(BetaAbstractMemoryTool):
+class _OfUser:
+    """The files of a user, and the calls on them that both forms of the tool make."""
+
+    def __init__(self, memory: AnyMemory, user: str, *, space: str = DEFAULT_SPACE) -> None:
+        super().__init__()
+        self._calls = Calls(memory, Memory)
+        self._files = MemoryFiles(Collection(self._calls.target.user(user, space=space).chat(_CHAT)))
+
+
+def _blocking(
+    command: Callable[Concatenate[MemoryFiles, P], Awaitable[str]],
+) -> Callable[Concatenate[_OfUser, P], str]:
+    @wraps(command)
+    def run(self: _OfUser, /, *args: P.args, **kwargs: P.kwargs) -> str:
+        return self._calls.run(lambda _: command(self._files, *args, **kwargs))
+
+    return run
+
+
+def _awaited(
+    command: Callable[Concatenate[MemoryFiles, P], Awaitable[str]],
+) -> Callable[Concatenate[_OfUser, P], Coroutine[Any, Any, str]]:
+    @wraps(command)
+    async def wait(self: _OfUser, /, *args: P.args, **kwargs: P.kwargs) -> str:
+        return await self._calls.wait(lambda _: command(self._files, *args, **kwargs))
+
+    return wait
+
+
+class AforesaidMemoryTool(_OfUser, BetaAbstractMemoryTool):
     """The memory tool for sync clients. Needs a memory from `aforesaid.open`."""
 
-    def __init__(self, memory: AnyMemory, user: str, *, space: str = DEFAULT_SPACE) -> None:
-        super().__init__()
-        self._calls, self._files = _files(memory, user, space)
-
-    def _run(self, call: Callable[[], Awaitable[str]]) -> str:
-        return self._calls.run(lambda _: call())
-
-    def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        """Return a file with line numbers, or the list of files in a folder."""
-        return self._run(lambda: self._files.view(command))
-
-    def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        """Store a new file."""
-        return self._run(lambda: self._files.create(command))
-
-    def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        """Replace a text that occurs once in a file."""
-        return self._run(lambda: self._files.str_replace(command))
-
-    def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        """Insert lines below a line of a file."""
-        return self._run(lambda: self._files.insert(command))
-
-    def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        """Take back a file, or all files in a folder."""
-        return self._run(lambda: self._files.delete(command))
-
-    def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        """Move a file, or all files in a folder."""
-        return self._run(lambda: self._files.rename(command))
-
-    def clear_all_memory(self) -> str:
-        """Take back all files."""
-        return self._run(self._files.clear)
+    view = _blocking(MemoryFiles.view)
+    create = _blocking(MemoryFiles.create)
+    str_replace = _blocking(MemoryFiles.str_replace)
+    insert = _blocking(MemoryFiles.insert)
+    delete = _blocking(MemoryFiles.delete)
+    rename = _blocking(MemoryFiles.rename)
+    clear_all_memory = _blocking(MemoryFiles.clear)
 
 
-class AsyncAforesaidMemoryTool(BetaAsyncAbstractMemoryTool):
+class AsyncAforesaidMemoryTool(_OfUser, BetaAsyncAbstractMemoryTool):
     """The memory tool for async clients."""
 
-    def __init__(self, memory: AnyMemory, user: str, *, space: str = DEFAULT_SPACE) -> None:
-        super().__init__()
-        self._calls, self._files = _files(memory, user, space)
-
-    async def _wait(self, call: Callable[[], Awaitable[str]]) -> str:
-        return await self._calls.wait(lambda _: call())
-
-    async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        """Return a file with line numbers, or the list of files in a folder."""
-        return await self._wait(lambda: self._files.view(command))
-
-    async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        """Store a new file."""
-        return await self._wait(lambda: self._files.create(command))
-
-    async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        """Replace a text that occurs once in a file."""
-        return await self._wait(lambda: self._files.str_replace(command))
-
-    async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        """Insert lines below a line of a file."""
-        return await self._wait(lambda: self._files.insert(command))
-
-    async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        """Take back a file, or all files in a folder."""
-        return await self._wait(lambda: self._files.delete(command))
-
-    async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        """Move a file, or all files in a folder."""
-        return await self._wait(lambda: self._files.rename(command))
-
-    async def clear_all_memory(self) -> str:
-        """Take back all files."""
-        return await self._wait(self._files.clear)
+    view = _awaited(MemoryFiles.view)
+    create = _awaited(MemoryFiles.create)
+    str_replace = _awaited(MemoryFiles.str_replace)
+    insert = _awaited(MemoryFiles.insert)
+    delete = _awaited(MemoryFiles.delete)
+    rename = _awaited(MemoryFiles.rename)
+    clear_all_memory = _awaited(MemoryFiles.clear)
 
 
 def _document(path: str, text: str) -> NewDocument:

@@ -183,11 +183,8 @@ async def all_threads(user: UserMemory) -> list[Thread]:
 
 def arguments_of(call: ToolCall) -> dict[str, Any]:
     """Return the arguments of a call as a JSON object; other texts as its `input`."""
-    try:
-        found = json.loads(call.arguments)
-    except ValueError:
-        found = None
-    return found if isinstance(found, dict) else {"input": call.arguments}
+    found = checks.json_object(call.arguments)
+    return {"input": call.arguments} if found is None else found
 
 
 def labels(name: str) -> list[str]:
@@ -238,14 +235,6 @@ def text_limit(user: UserMemory) -> int:
     return user._services.profile.message_bytes  # noqa: SLF001 - no part of the public API needs it
 
 
-def beginning(text: str, limit: int) -> str:
-    """Return as many characters from the beginning of a text as have at most `limit` bytes."""
-    if len(text) * 4 <= limit:
-        return text
-    encoded = text.encode(errors="surrogatepass")
-    return text if len(encoded) <= limit else encoded[:limit].decode(errors="ignore")
-
-
 def _stored_once(new: Mapping[str, Any], limit: int) -> Mapping[str, Any]:
     """Return the arguments of `add` with a long text in one place only.
 
@@ -258,7 +247,7 @@ def _stored_once(new: Mapping[str, Any], limit: int) -> Mapping[str, Any]:
     if len(text) >= _LONG and (paths := list(_paths(metadata, text))):
         shared["at"] = paths
         metadata = _without(metadata, text)
-    short = beginning(text, limit)
+    short = checks.beginning(text, limit)
     if short != text:
         shared |= {"text": text, "characters": len(short)}
     return {**new, "text": short, "metadata": {**metadata, _SHARED: shared}} if shared else new
@@ -374,7 +363,7 @@ class Collection:
     def _arguments(self, document: NewDocument, earlier: Message | None) -> dict[str, Any]:
         return {
             "role": "system",
-            "text": beginning(document.text, text_limit(self._user)),
+            "text": checks.beginning(document.text, text_limit(self._user)),
             "kind": _KIND,
             "metadata": {_KEY: document.key, _VALUE: document.value},
             "parts": () if document.text else (placeholder(_KIND),),

@@ -22,22 +22,12 @@ from unicodedata import category, normalize
 from urllib.parse import quote
 
 from aforesaid.background import to_the_end
+from aforesaid.domain import transfer
 from aforesaid.domain.checks import Kind, counted, moment, now, to_zone
 from aforesaid.domain.details import Part, text_of_parts
 from aforesaid.domain.memory import Facts
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, chat_name, direct_thread
-from aforesaid.domain.transfer import (
-    DayRow,
-    ForgottenRow,
-    MemoryRow,
-    Row,
-    SessionRow,
-    SettingRow,
-    SuccessorRow,
-    SummaryRow,
-    VectorOf,
-)
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
 from aforesaid.extras import re
 from aforesaid.portability.input_files import STREAM, TimeSort, telling, writing
@@ -49,7 +39,7 @@ from aforesaid.store.people import Totals
 from aforesaid.store.unfinished import unfinished
 
 
-def attachments_named_by(rows: Iterable[Row]) -> Iterator[str]:
+def attachments_named_by(rows: Iterable[transfer.Row]) -> Iterator[str]:
     """Yield the hashes of the attachments that messages among the rows name."""
     for row in rows:
         if isinstance(row, Message) and row.details is not None:
@@ -227,17 +217,17 @@ class RowsOfUser:
         self._whose = scope.space, scope.user
         self._messages: set[int] | None = set() if vectors else None
 
-    def __call__(self, row: Row) -> bool:
+    def __call__(self, row: transfer.Row) -> bool:
         match row:
-            case VectorOf():
+            case transfer.VectorOf():
                 return row.space == self._whose[0] and row.seq in (self._messages or ())
-            case SessionRow():
+            case transfer.SessionRow():
                 return (row.session.space, row.session.user) == self._whose
-            case SummaryRow():
+            case transfer.SummaryRow():
                 return (row.summary.space, row.summary.user) == self._whose
-            case MemoryRow():
+            case transfer.MemoryRow():
                 return (row.memory.space, row.memory.user) == self._whose
-            case DayRow() | SuccessorRow():
+            case transfer.DayRow() | transfer.SuccessorRow():
                 return False
             case _:
                 own = (row.space, row.user) == self._whose
@@ -261,7 +251,7 @@ class LineWriter:
         made_at = moment(now()).isoformat()
         self._lines([{"aforesaid": "export", "version": VERSION, "made_at": made_at, "vectors": vectors}])
 
-    def write(self, page: Sequence[Row]) -> None:
+    def write(self, page: Sequence[transfer.Row]) -> None:
         self._lines([encode(row) for row in page])
         self.rows.update(NAMES[type(row)] for row in page)
         self.attachments.update(attachments_named_by(page))
@@ -485,23 +475,23 @@ class _Collected:
         for section in self._sections.values():
             section.close()
 
-    def add(self, page: Sequence[Row]) -> None:
+    def add(self, page: Sequence[transfer.Row]) -> None:
         """Collect the rows of the user among those of a dump, which come in its order."""
         for row in filter(self._is_theirs, page):
             self.rows[NAMES[type(row)]] += 1
             match row:
                 case Message():
                     self.sorted.add(row.at, (row,), len(row.text) + len(row.details or ""))
-                case MemoryRow():
+                case transfer.MemoryRow():
                     self._add_memory(row)
-                case SummaryRow(summary=summary):
+                case transfer.SummaryRow(summary=summary):
                     days = f"{self._day(summary.began_at)} to {self._day(summary.ended_at)}"
                     self._put(_SUMMARIES, summary.text, days, "" if summary.active else "replaced")
                 case Facts():
                     self._facts = row
-                case ForgottenRow():
+                case transfer.ForgottenRow():
                     self._put(_FORGOTTEN, row.words)
-                case SettingRow(setting=setting):
+                case transfer.SettingRow(setting=setting):
                     self._put(_SETTINGS, f"{setting.key}: {setting.value}", f"since {self._day(setting.updated_at)}")
                 case _:
                     pass  # rows without text: they are counted
@@ -561,7 +551,7 @@ class _Collected:
     def _minute(self, at: datetime) -> str:
         return f"{to_zone(at, self._zone):%Y-%m-%d %H:%M}"
 
-    def _add_memory(self, row: MemoryRow) -> None:
+    def _add_memory(self, row: transfer.MemoryRow) -> None:
         memory, event = row.memory, row.memory.event
         in_use = memory.active and not memory.over_at(self._now)
         unused = "waits for approval"

@@ -15,7 +15,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
-from aforesaid.domain.checks import MESSAGE_BYTES, moment
+from aforesaid.domain.checks import MESSAGE_BYTES, beginning, moment
 from aforesaid.domain.details import KnownIds
 from aforesaid.domain.hit import MessageFilter
 from aforesaid.domain.message import Message, draft
@@ -541,7 +541,8 @@ def storable_pieces(item: ImportedMessage, limit: int) -> Iterator[ImportedMessa
         share = room // len(long) // 2
 
         def cut(text: str) -> str:
-            return text if len(text.encode(errors="surrogatepass")) <= share else _beginning(text, share) + _CUT
+            short = beginning(text, share)
+            return text if short == text else short + _CUT
 
         parts = tuple(replace(part, text=cut(part.text)) if part.text else part for part in item.parts)
         calls = tuple(replace(call, arguments=cut(call.arguments)) for call in item.tool_calls)
@@ -559,13 +560,8 @@ def split_text(text: str, limit: int) -> list[str]:
         return [text]
     pieces: list[str] = []
     while len(text.encode(errors="surrogatepass")) > limit:
-        end = len(_beginning(text, limit))
+        end = len(beginning(text, limit))
         place = next((found for mark in "\n ." if (found := text.rfind(mark, end // 2, end)) > 0), end - 1) + 1
         pieces.append(text[:place])
         text = text[place:]
     return [*pieces, text] if text.strip() or not pieces else pieces
-
-
-def _beginning(text: str, limit: int) -> str:
-    """Return as many characters from the beginning of a text as have at most `limit` bytes."""
-    return text.encode(errors="surrogatepass")[:limit].decode(errors="ignore")

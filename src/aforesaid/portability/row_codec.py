@@ -12,6 +12,7 @@ from hashlib import blake2b
 from types import UnionType
 from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from aforesaid.domain import transfer
 from aforesaid.domain.checks import Role, storable
 from aforesaid.domain.context_receipt import ContextReceipt, read_receipt, receipt_details
 from aforesaid.domain.details import canonical_details
@@ -33,19 +34,6 @@ from aforesaid.domain.report import AuditEntry, Setting
 from aforesaid.domain.scope import Scope, Session
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.summary import Quality, Summary, summary_text
-from aforesaid.domain.transfer import (
-    DayRow,
-    ForgottenRow,
-    MemoryRow,
-    Row,
-    SessionRow,
-    SettingRow,
-    SpendingRow,
-    SummaryRow,
-    UserRow,
-    VectorOf,
-    draft_of,
-)
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.portability.formats.base import Format, ImportedRow, Item, Problem
 from aforesaid.portability.json_stream import Fields, numbered_lines, parsed
@@ -65,18 +53,18 @@ def somebody(user: str, space: str, thread: str) -> Scope:
     return Scope.of(user, space, thread)
 
 
-def encode(row: Row) -> dict[str, Any]:
+def encode(row: transfer.Row) -> dict[str, Any]:
     """Return a row as JSON values, its kind first."""
     kind = NAMES[type(row)]
     match row:
-        case SessionRow(session, automatic):
+        case transfer.SessionRow(session, automatic):
             body = {**asdict(session), "automatic": automatic}
-        case SummaryRow(summary, messages):
+        case transfer.SummaryRow(summary, messages):
             body = {("summary_kind" if name == "kind" else name): value for name, value in asdict(summary).items()}
             body["archived"] = messages
-        case MemoryRow(memory, versions):
+        case transfer.MemoryRow(memory, versions):
             body = {**_plain(memory), "versions": versions}
-        case SettingRow(space, user, setting):
+        case transfer.SettingRow(space, user, setting):
             body = {"space": space, "user": user, **asdict(setting)}
         case Message():
             body = {each.name: getattr(row, each.name) for each in fields(row) if each.name != "details"}
@@ -92,7 +80,7 @@ def encode(row: Row) -> dict[str, Any]:
     return {"kind": kind, **{name: _plain(value) for name, value in body.items()}}
 
 
-def decode(entry: object) -> Row:
+def decode(entry: object) -> transfer.Row:
     found = Fields(entry)
     kind = found.needed("kind")
     reader = _READERS.get(kind) if isinstance(kind, str) else None
@@ -198,12 +186,12 @@ def _message(found: Fields) -> Message:
     if not message.text and details is None:
         raise InvalidInput("text is empty")
     somebody(message.user, message.space, message.thread)
-    if draft_of(message).hash != message.hash:
+    if transfer.draft_of(message).hash != message.hash:
         raise InvalidInput("its hash does not match: it is not what was stored")
     return message
 
 
-def _summary(found: Fields) -> SummaryRow:
+def _summary(found: Fields) -> transfer.SummaryRow:
     details = found.raw("details")
     summary = _given(
         Summary,
@@ -217,16 +205,16 @@ def _summary(found: Fields) -> SummaryRow:
         raise InvalidInput("a summary of messages needs exactly one archive")
     if (summary.replaces is None) != (summary.version == 1):
         raise InvalidInput("a version after the first needs the version that it replaces")
-    return SummaryRow(summary, found.numbers("archived"))
+    return transfer.SummaryRow(summary, found.numbers("archived"))
 
 
-def _memory(found: Fields) -> MemoryRow:
+def _memory(found: Fields) -> transfer.MemoryRow:
     versions = []
     for each in found.items("versions"):
         version = Fields(each, "a version")
         before = _one_memory(Fields(version.needed("before"), "a version"))
         versions.append(_given(MemoryVersion, version, before=before))
-    return MemoryRow(_one_memory(found), tuple(versions))
+    return transfer.MemoryRow(_one_memory(found), tuple(versions))
 
 
 def _one_memory(found: Fields) -> MemoryRecord:
@@ -250,13 +238,13 @@ def _one_memory(found: Fields) -> MemoryRecord:
     return memory
 
 
-def _setting(found: Fields) -> SettingRow:
+def _setting(found: Fields) -> transfer.SettingRow:
     value = found.needed("value")
     if not isinstance(value, str | int | float | bool):
         raise InvalidInput("value must be a text, a number, true or false")
     if isinstance(value, str):
         storable(value, "value")
-    return _given(SettingRow, found, setting=_given(Setting, found, value=value))
+    return _given(transfer.SettingRow, found, setting=_given(Setting, found, value=value))
 
 
 def _receipt(found: Fields) -> ContextReceipt:
@@ -265,23 +253,23 @@ def _receipt(found: Fields) -> ContextReceipt:
     return read_receipt(*names, reply, found.values)
 
 
-_READERS: Final[dict[str, Callable[[Fields], Row]]] = {
+_READERS: Final[dict[str, Callable[[Fields], transfer.Row]]] = {
     "message": _message,
-    "session": lambda found: SessionRow(_given(Session, found), found.flag("automatic")),
+    "session": lambda found: transfer.SessionRow(_given(Session, found), found.flag("automatic")),
     "summary": _summary,
     "memory": _memory,
     "facts": partial(_given, Facts),
-    "forgotten": partial(_given, ForgottenRow),
+    "forgotten": partial(_given, transfer.ForgottenRow),
     "setting": _setting,
-    "user": partial(_given, UserRow),
-    "day": lambda found: _given(DayRow, found, day=found.day("day").isoformat()),
-    "spending": lambda found: _given(SpendingRow, found, space=found.text("space"), user=found.text("user")),
+    "user": partial(_given, transfer.UserRow),
+    "day": lambda found: _given(transfer.DayRow, found, day=found.day("day").isoformat()),
+    "spending": lambda found: _given(transfer.SpendingRow, found, space=found.text("space"), user=found.text("user")),
     "receipt": _receipt,
     # The entries of the store itself have no space or user.
     "audit": lambda found: _given(
         AuditEntry, found, id=found.number("id"), space=found.text("space"), user=found.text("user")
     ),
-    "vector": partial(_given, VectorOf),
+    "vector": partial(_given, transfer.VectorOf),
 }
 
 

@@ -146,9 +146,8 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     app.add_middleware(Hosts, names=chosen.names, origins=chosen.serving.origins)
     app.add_middleware(Languages, offered=app.state.languages)
     app.add_middleware(SecurityHeaders)
-    app.add_middleware(
-        Access, http=http, templates=RouteTemplates(app.router.routes), tracing=lambda: memory.metrics.tracing
-    )
+    app.state.templates = RouteTemplates(app.router.routes)
+    app.add_middleware(Access, http=http, templates=app.state.templates, tracing=lambda: memory.metrics.tracing)
     return app
 
 

@@ -9,7 +9,6 @@ import os
 import secrets
 import shlex
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from aforesaid.settings import Secret, Settings
 from aforesaid.settings.layers import usual_place
 from aforesaid.store import locate
 from aforesaid.store.locations import file_name
+from aforesaid.store.unfinished import write_new
 
 try:
     import fcntl
@@ -288,7 +288,7 @@ class Keys:
         if self._path is not None:
             revoked = [{"id": key_id, "hash": hashed} for hashed, key_id in self._revoked.items()]
             content = {"keys": [asdict(key) for key in keys], **({"revoked": revoked} if revoked else {})}
-            replace_file(self._path, json.dumps(content, ensure_ascii=False, indent=2))
+            write_new(self._path, json.dumps(content, ensure_ascii=False, indent=2).encode())
             self._seen = None
         self._keys = keys
 
@@ -310,20 +310,6 @@ def _read(path: Path) -> tuple[tuple[Key, ...], dict[str, str]]:
     if unknown:
         raise StoreDamaged(f"the keys {', '.join(unknown)} in {path} are for nobody; mend the file, or move it away")
     return keys, revoked
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Replace a file atomically, readable by its owner only."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def keys_path(settings: Settings, location: str | os.PathLike[str] | None) -> Path | None:
@@ -413,7 +399,7 @@ class KeyUse:
         self._merge()
         times = {key: at.isoformat(timespec="seconds") for key, at in self._times.items()}
         try:
-            replace_file(self._path, json.dumps(times, indent=2))
+            write_new(self._path, json.dumps(times, indent=2).encode())
         except OSError as error:
             _log.warning("the last use of keys could not be written to %s: %s", self._path, error)
 

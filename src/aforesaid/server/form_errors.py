@@ -26,8 +26,6 @@ _OTHER_NAMES: Final = {
 }
 """What requests call arguments, where the names differ."""
 
-_PARAMETER: Final = re.compile(r"\{\w+\}")
-
 UNKNOWN: Final = "extra_forbidden"
 """The framework's type of error for a field that a request must not have."""
 
@@ -93,12 +91,9 @@ def _properties(schemas: dict[str, Any], schema: dict[str, Any], path: Sequence[
 
 def _description_of(request: Request) -> dict[str, Any] | None:
     """Return what the API's description says about the operation that a request calls."""
-    for template, operations in request.app.openapi()["paths"].items():
-        pattern = _PARAMETER.sub("[^/]+", re.escape(template).replace(r"\{", "{").replace(r"\}", "}"))
-        if request.method.lower() in operations and re.fullmatch(pattern, request.url.path):
-            found: dict[str, Any] = operations[request.method.lower()]
-            return found
-    return None
+    template = request.app.state.templates.of(request.scope, request.url.path)
+    found: dict[str, Any] | None = request.app.openapi()["paths"].get(template, {}).get(request.method.lower())
+    return found
 
 
 def _fields(request: Request, operation: dict[str, Any]) -> Iterator[tuple[str, str]]:

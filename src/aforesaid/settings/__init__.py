@@ -201,6 +201,8 @@ MODEL: Final = ValueType(
     f'"provider:model", or {WITHOUT!r}', lambda value: None if (name := _text(value)) == WITHOUT else _choice(name)
 )
 CHAIN: Final = ValueType(f'"provider:model" or a list of them, where {WITHOUT!r} may stand last', _chain, _split)
+SERVICES: Final = ValueType(CHAIN.allowed, lambda value: _chain(value).choices, _split)
+"""A chain of speech services, where `none` has no effect: without a service, bots use text anyway."""
 CHOICES: Final = ValueType(
     '"provider:model" or a list of them, where the model may be a pattern such as claude-*',
     lambda value: tuple(map(_choice, _texts(value))),
@@ -373,9 +375,9 @@ class Serving:
 class Speech:
     """Speech services for bots with voice."""
 
-    hear: tuple[Choice, ...] = setting((), CHAIN)
+    hear: tuple[Choice, ...] = setting((), SERVICES)
     """Speech-to-text services, tried in order. Empty: the bot does not listen."""
-    speak: tuple[Choice, ...] = setting((), CHAIN)
+    speak: tuple[Choice, ...] = setting((), SERVICES)
     """Text-to-speech services, tried in order. Empty: the bot does not speak."""
     language: str | None = setting(None, TEXT)
     """The spoken language, such as `en`. None: detected by the service."""

@@ -149,21 +149,6 @@ def is_key(*path: str) -> bool:
     return isinstance(node, ValueType)
 
 
-def all_keys() -> Iterator[str]:
-    """Return every key in documented form; NAME is the name of a provider."""
-
-    def walk(table: Table, above: Key) -> Iterator[str]:
-        for name, node in table.items():
-            if isinstance(node, ValueType):
-                yield dotted((*above, name))
-            elif isinstance(node, Each):
-                yield from walk(node.table, (*above, name, "NAME"))
-            else:
-                yield from walk(node, (*above, name))
-
-    yield from walk(TREE, ())
-
-
 PREFIX: Final = "AFORESAID_"
 MODEL: Final = "AFORESAID_MODEL"
 """A short variable for `models.default`."""

@@ -15,27 +15,16 @@ from aforesaid.extras import re
 from aforesaid.settings import (
     OPERATIONS,
     WITHOUT,
-    Alerts,
     BotSettings,
     Chain,
     Choice,
-    DiscordSettings,
-    Keep,
-    MumbleSettings,
     Operation,
     Provider,
-    Receipts,
     Reranking,
-    Resilience,
-    Retention,
     Route,
     Secret,
-    Serving,
     Settings,
     Speech,
-    Spending,
-    TelegramSettings,
-    TracingSettings,
     ValueType,
     as_key,
     mask,
@@ -66,11 +55,11 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 
-_PLAIN: Final = Settings()
 _ON_DISK: Final = re.compile(r"sqlite:|json:|files:|")
 _ELSEWHERE: Final = re.compile(r"[a-z][a-z0-9+]+:|:memory:\Z|~", re.IGNORECASE)
 
 T = TypeVar("T", bound="DataclassInstance")
+Location = TypeVar("Location", str, str | None)
 
 
 def read_settings(
@@ -88,60 +77,41 @@ def read_settings(
 
 def _assemble(sources: LayeredValues) -> Settings:
     routes = {operation: _route(sources, operation) for operation in OPERATIONS}
-    speech = read_speech(sources)
-    rerank = _table(sources, Reranking, "rerank")
-    server = _table(sources, Serving, "server")
-    if server.keys is not None:
-        server = replace(server, keys=_seen_from_the_file(sources, server.keys, "server", "keys"))
+    found = _table(sources, Settings)
     embedder = choose_embedding(sources, routes)
-    store: str | None = sources.take("store", default=None)
-    fallback: str = sources.take("fallback", default=_PLAIN.fallback)
-    attachments: str | None = sources.take("attachments", default=None)
-    profile: str = sources.take("profile", default=_PLAIN.profile)
-    return Settings(
-        store=None if store is None else _seen_from_the_file(sources, store, "store"),
+    fallback, profile, keys = found.fallback, found.profile, found.server.keys
+    return replace(
+        found,
+        store=_seen_from_the_file(sources, found.store, "store"),
         fallback=_seen_from_the_file(sources, fallback, "fallback") if ":" in fallback else fallback,
-        attachments=None if attachments is None else _seen_from_the_file(sources, attachments, "attachments"),
+        attachments=_seen_from_the_file(sources, found.attachments, "attachments"),
         profile=_seen_from_the_file(sources, profile, "profile") if profile.endswith(".toml") else profile,
         embedder=embedder,
-        ranker=sources.take("ranker", default=_PLAIN.ranker),
-        rerank=rerank,
-        providers=read_providers(sources, routes, speech, rerank),
+        providers=read_providers(sources, routes, found.speech, found.rerank),
         routes=routes,
-        resilience=_table(sources, Resilience, "resilience"),
-        spending=_table(sources, Spending, "spending"),
-        alerts=_table(sources, Alerts, "alerts"),
-        retention=Retention(
-            **{
-                field.name: _table(sources, Keep, "retention", field.name)
-                for field in fields(Retention)
-                if field.default is not None
-            }
-        ),
-        receipts=_table(sources, Receipts, "receipts"),
-        tracing=_table(sources, TracingSettings, "tracing"),
-        server=server
-        if server.keys is None
-        else replace(server, keys=_seen_from_the_file(sources, server.keys, "server", "keys")),
-        speech=speech,
-        bots=read_bots(sources),
-        redo=sources.take("redo", default=_PLAIN.redo),
-        background=sources.take("background", default=_PLAIN.background),
+        server=replace(found.server, keys=_seen_from_the_file(sources, keys, "server", "keys")),
+        bots=_with_secrets(sources, found.bots),
         origins=sources.origins,
         warnings=tuple(sources.warnings),
     )
 
 
 def _table(sources: LayeredValues, table: type[T], *path: str) -> T:
-    plain = table()
-    names = [field.name for field in fields(table) if is_key(*path, field.name)]
-    return table(**{key: sources.take(*path, key, default=getattr(plain, key)) for key in names})
+    """Return a table with the strongest value of each key, and with the tables in it."""
+    plain, found = table(), {}
+    for field in fields(table):
+        key, default = (*path, field.name), getattr(plain, field.name)
+        if is_key(*key):
+            found[field.name] = sources.take(*key, default=default)
+        elif is_dataclass(default) and not isinstance(default, type):
+            found[field.name] = _table(sources, type(default), *key)
+    return table(**found)
 
 
-def _seen_from_the_file(sources: LayeredValues, location: str, *key: str) -> str:
+def _seen_from_the_file(sources: LayeredValues, location: Location, *key: str) -> Location:
     """Return a store location. A relative path in a configuration file is relative to that file."""
     given = sources.given(*key)
-    if given is None or given.rank != FILE_RANK or sources.file is None:
+    if not location or given is None or given.rank != FILE_RANK or sources.file is None:
         return location
     scheme = _ON_DISK.match(location)
     start = scheme.end() if scheme else 0
@@ -421,7 +391,6 @@ DEFAULT_ROUTES: Final[Mapping[Operation, Route]] = {
 """The defaults of each operation, once a model is configured."""
 
 _NOBODY: Final = Chain((), without=True)
-_SPEECH: Final = Speech()
 _PROVIDER: Final = Provider("", "")
 
 
@@ -476,30 +445,15 @@ def _chain(sources: LayeredValues, operation: Operation) -> Chain:
     return chain
 
 
-def read_speech(sources: LayeredValues) -> Speech:
-    """Return the speech services. `none` in a chain has no effect: without a service, bots use text anyway."""
-    return Speech(
-        hear=sources.take("speech", "hear", default=_NOBODY).choices,
-        speak=sources.take("speech", "speak", default=_NOBODY).choices,
-        language=sources.take("speech", "language", default=_SPEECH.language),
-        voice=sources.take("speech", "voice", default=_SPEECH.voice),
-        timeout=sources.take("speech", "timeout", default=_SPEECH.timeout),
-    )
-
-
-def read_bots(sources: LayeredValues) -> BotSettings:
-    mumble = _table(sources, MumbleSettings, "bots", "mumble")
+def _with_secrets(sources: LayeredValues, bots: BotSettings) -> BotSettings:
+    """Return the settings of bots with what only a variable or a file holds, and with the paths of files."""
     certificate = sources.given("bots", "mumble", "certificate")
-    return BotSettings(
-        name=sources.take("bots", "name", default=None),
-        system=sources.take("bots", "system", default=None),
-        telegram=replace(
-            _table(sources, TelegramSettings, "bots", "telegram"),
-            token=_secret(sources, ("bots", "telegram"), "token", read_key),
-        ),
-        discord=DiscordSettings(_secret(sources, ("bots", "discord"), "token", read_key)),
+    return replace(
+        bots,
+        telegram=replace(bots.telegram, token=_secret(sources, ("bots", "telegram"), "token", read_key)),
+        discord=replace(bots.discord, token=_secret(sources, ("bots", "discord"), "token", read_key)),
         mumble=replace(
-            mumble,
+            bots.mumble,
             password=_secret(sources, ("bots", "mumble"), "password", read_password),
             certificate=None if certificate is None else str(_path(sources, certificate)),
         ),

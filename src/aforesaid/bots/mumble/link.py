@@ -9,8 +9,8 @@ import logging
 import ssl
 import struct
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, TypeAlias
@@ -18,26 +18,6 @@ from typing import Any, Final, NamedTuple, Self, TypeAlias
 from aforesaid import __version__
 from aforesaid.background import end
 from aforesaid.bots.mumble import messages
-from aforesaid.bots.mumble.messages import (
-    KINDS,
-    NUMBERS,
-    TUNNEL,
-    Authenticate,
-    ChannelRemove,
-    ChannelState,
-    MalformedData,
-    Message,
-    PermissionDenied,
-    Ping,
-    Reject,
-    ServerConfig,
-    ServerSync,
-    TextMessage,
-    UserRemove,
-    UserState,
-    Version,
-    VoicePacket,
-)
 from aforesaid.errors import PlatformRefused, PlatformUnavailable, quoted
 from aforesaid.extras import re
 
@@ -204,7 +184,7 @@ class People:
         self.persons: dict[int, Person] = {}
         self.channels: dict[int, Channel] = {}
 
-    def user(self, state: UserState) -> None:
+    def user(self, state: messages.UserState) -> None:
         if state.session is not None:
             given = {"name": state.name, "user_id": state.user_id, "certificate": state.hash or None}
             given |= {"channel": state.channel_id, "muted": state.mute, "suppressed": state.suppress}
@@ -214,7 +194,7 @@ class People:
     def gone(self, session: int | None) -> Person | None:
         return None if session is None else self.persons.pop(session, None)
 
-    def channel(self, state: ChannelState) -> None:
+    def channel(self, state: messages.ChannelState) -> None:
         if state.channel_id is not None:
             known = self.channels.get(state.channel_id, Channel(state.channel_id))
             given = {"name": state.name, "parent": state.parent}
@@ -285,7 +265,7 @@ class TextReceived:
 @dataclass(frozen=True, slots=True)
 class VoiceReceived:
     person: Person
-    packet: VoicePacket
+    packet: messages.VoicePacket
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,18 +279,6 @@ class Denied:
 
 
 Event: TypeAlias = TextReceived | VoiceReceived | PersonLeft | Denied
-
-
-@asynccontextmanager
-async def connect(
-    address: Address, name: str, password: str | None = None, *, rate_limit: RateLimit | None = None
-) -> AsyncIterator[Link]:
-    """Connect to a server and disconnect at the end. Raises PlatformError, which says what to do."""
-    link = await Link.open(address, name, password, rate_limit or RateLimit())
-    try:
-        yield link
-    finally:
-        await link.close()
 
 
 class Link:
@@ -361,7 +329,7 @@ class Link:
         """
         while True:
             kind, body = await self._frame()
-            event = self._voice(body) if kind == TUNNEL else self._event(self._message(kind, body))
+            event = self._voice(body) if kind == messages.TUNNEL else self._event(self._message(kind, body))
             if event is not None:
                 yield event
 
@@ -370,18 +338,18 @@ class Link:
         await self._rate_limit.wait()
         sessions = () if session is None else (session,)
         channels = () if channel is None else (channel,)
-        await self.send(TextMessage(session=sessions, channel_id=channels, message=html))
+        await self.send(messages.TextMessage(session=sessions, channel_id=channels, message=html))
 
-    async def change(self, state: UserState) -> None:
+    async def change(self, state: messages.UserState) -> None:
         """Change the state of the bot itself, such as its channel or comment."""
         await self._rate_limit.wait()
         await self.send(state)
 
-    async def send(self, message: Message) -> None:
-        await self._send(NUMBERS[type(message)], messages.encode_protobuf(message))
+    async def send(self, message: messages.Message) -> None:
+        await self._send(messages.NUMBERS[type(message)], messages.encode_protobuf(message))
 
     async def send_voice(self, packet: bytes) -> None:
-        await self._send(TUNNEL, packet)
+        await self._send(messages.TUNNEL, packet)
 
     async def close(self) -> None:
         """Disconnect. May be called twice."""
@@ -401,13 +369,13 @@ class Link:
 
     async def _enter(self, name: str, password: str | None) -> None:
         """Log in, and read until all channels and users are known."""
-        await self.send(Version(_SPOKEN_VERSION, f"Aforesaid {__version__}"))
-        await self.send(Authenticate(name, password or None, opus=True, client_type=_BOT))
+        await self.send(messages.Version(_SPOKEN_VERSION, f"Aforesaid {__version__}"))
+        await self.send(messages.Authenticate(name, password or None, opus=True, client_type=_BOT))
         while not self.session:
             kind, body = await self._frame()
-            if kind != TUNNEL:
+            if kind != messages.TUNNEL:
                 message = self._message(kind, body)
-                if isinstance(message, ServerSync):
+                if isinstance(message, messages.ServerSync):
                     self.session = message.session or 0
                     self.bandwidth = message.max_bandwidth
                 self._event(message)
@@ -418,7 +386,9 @@ class Link:
             async with asyncio.timeout(_SILENCE_SECONDS):
                 number, length = _HEAD.unpack(await self._reader.readexactly(_HEAD.size))
                 if length > _LARGEST:
-                    raise self._lost(MalformedData(f"a message of {length} bytes exceeds the maximum of {_LARGEST}"))
+                    raise self._lost(
+                        messages.MalformedData(f"a message of {length} bytes exceeds the maximum of {_LARGEST}")
+                    )
                 return number, await self._reader.readexactly(length)
         except TimeoutError:
             raise PlatformUnavailable(
@@ -432,39 +402,39 @@ class Link:
         why = "the server closed it" if closed else str(error) or type(error).__name__
         return PlatformUnavailable(f"the connection to the Mumble server at {self._address} broke: {why}")
 
-    def _message(self, number: int, body: bytes) -> Message | None:
-        kind = KINDS.get(number)
+    def _message(self, number: int, body: bytes) -> messages.Message | None:
+        kind = messages.KINDS.get(number)
         try:
             return None if kind is None else messages.decode_protobuf(kind, body)
-        except MalformedData as error:
+        except messages.MalformedData as error:
             raise self._lost(error) from error
 
-    def _event(self, message: Message | None) -> Event | None:
+    def _event(self, message: messages.Message | None) -> Event | None:
         match message:
-            case UserState():
+            case messages.UserState():
                 self.people.user(message)
-            case UserRemove():
+            case messages.UserRemove():
                 if message.session == self.session:
                     what = "banned" if message.ban else "kicked"
                     why = f": {message.reason}" if message.reason else ""
                     raise PlatformRefused(f"the bot was {what} from the Mumble server at {self._address}{why}")
                 person = self.people.gone(message.session)
                 return None if person is None else PersonLeft(person)
-            case ChannelState():
+            case messages.ChannelState():
                 self.people.channel(message)
-            case ChannelRemove():
+            case messages.ChannelRemove():
                 self.people.channels.pop(message.channel_id or 0, None)
-            case ServerConfig() if message.message_length is not None:
+            case messages.ServerConfig() if message.message_length is not None:
                 self.message_length = message.message_length
-            case Reject():
+            case messages.Reject():
                 said = message.reason or "no reason given"
                 why = _REFUSALS.get(message.type or 0, said)
                 text = f"the Mumble server at {self._address} rejected the bot: {why} ({said})"
                 raise PlatformUnavailable(text) if message.type in _PASSING else PlatformRefused(text)
-            case PermissionDenied():
+            case messages.PermissionDenied():
                 missing = f"permission {message.permission or 0:#x} is missing"
                 return Denied(message.reason or _DENIALS.get(message.type, missing))
-            case TextMessage():
+            case messages.TextMessage():
                 person = self.people.persons.get(message.actor or 0)
                 if person is None or person.session == self.session:
                     # Announcements of the server have no author.
@@ -476,7 +446,7 @@ class Link:
     def _voice(self, body: bytes) -> Event | None:
         try:
             packet = messages.decode_packet(body)
-        except MalformedData as error:
+        except messages.MalformedData as error:
             # It comes from another client; a broken client must not end the bot's connection.
             _log.debug("a voice packet was dropped: %s", error)
             return None
@@ -488,7 +458,7 @@ class Link:
         try:
             while True:
                 await asyncio.sleep(_PING_SECONDS)
-                await self.send(Ping(int(time.monotonic() * 1000)))
+                await self.send(messages.Ping(int(time.monotonic() * 1000)))
         except PlatformUnavailable as error:
             # The reader of the connection fails as well, and reports it.
             _log.debug("no ping could be sent: %s", error)

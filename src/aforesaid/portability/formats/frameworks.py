@@ -14,7 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Final
 
-from aforesaid.domain.checks import Role
+from aforesaid.domain.checks import Role, json_object
 from aforesaid.domain.details import Part, ToolCall
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.extras import re
@@ -472,10 +472,5 @@ class Letta(Format):
 
 
 def _object(text: str) -> Fields | None:
-    if not text.lstrip().startswith("{"):
-        return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return Fields(value) if isinstance(value, dict) else None
+    found = json_object(text) if text.lstrip().startswith("{") else None
+    return None if found is None else Fields(found)

@@ -18,7 +18,7 @@ from fastapi.routing import APIRoute
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic.config import JsonDict
 
-from aforesaid.domain.checks import IDENTIFIER_CHARACTERS, LARGEST, Role, Within
+from aforesaid.domain.checks import IDENTIFIER_CHARACTERS, LARGEST, Role, Within, json_object
 from aforesaid.domain.details import MOST_PARTS, PartType
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, SourcesChanged, quoted
@@ -484,12 +484,9 @@ def _filter(
         ),
     ] = None,
 ) -> dict[str, Any]:
-    found = None
-    if metadata is not None:
-        with suppress(ValueError, RecursionError):
-            found = json.loads(metadata)
-        if not isinstance(found, dict):
-            raise InvalidInput('metadata must be a JSON object, such as {"topic": "home"}', "metadata")
+    found = None if metadata is None else json_object(metadata)
+    if metadata is not None and found is None:
+        raise InvalidInput('metadata must be a JSON object, such as {"topic": "home"}', "metadata")
     return {"role": role, "author": author, "since": since, "until": until, "metadata": found}
 
 

@@ -10,7 +10,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
 
@@ -44,6 +44,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from aforesaid import __version__
 from aforesaid.background import beside
+from aforesaid.domain.checks import json_object
 from aforesaid.errors import AforesaidError
 from aforesaid.memory import Memory
 from aforesaid.server.auth import Credential
@@ -402,11 +403,8 @@ class McpEndpoint:
         ):  # It was made for another key.
             await _refusal(404, "There is no such session; initialize a new one.")(scope, receive, send)
             return
-        body, initializes = await request.body(), False
-        if b'"initialize"' in body:
-            with suppress(ValueError, RecursionError):  # the library answers it
-                sent = json.loads(body)
-                initializes = isinstance(sent, dict) and sent.get("method") == "initialize"
+        body = await request.body()
+        initializes = b'"initialize"' in body and (json_object(body) or {}).get("method") == "initialize"
         first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive_again() -> Message:

@@ -15,6 +15,7 @@ from fastapi import HTTPException, Request, Response
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from aforesaid.domain.checks import json_object
 from aforesaid.errors import quoted
 from aforesaid.extras import re
 from aforesaid.server.auth import Credential, Role
@@ -179,7 +180,7 @@ async def list_models(endpoint: Endpoint, request: Request) -> Response:
     finally:
         lists.cancel()
     field = _FIELDS[endpoint.path]
-    found = _object(content) if answer.ok else None
+    found = json_object(content) if answer.ok else None
     if found is None or not isinstance(found.get(field), list):
         return Response(content, answer.status, returned(answer.headers))
     return JSONResponse({**found, field: [*found[field], *more]})
@@ -194,7 +195,7 @@ async def _listed(here: AppState, request: Request, provider: Provider, endpoint
     try:
         async with asyncio.timeout(_SECONDS):
             answer = await here.upstream.send(request, provider, endpoint, None, headers)
-            found = _object(await answer.read()) if answer.ok else None
+            found = json_object(await answer.read()) if answer.ok else None
     except (ClientError, TimeoutError) as error:
         _log.warning("the models of %s are not listed: %s %s", provider.name, type(error).__name__, error)
         return []
@@ -213,14 +214,6 @@ async def _listed(here: AppState, request: Request, provider: Provider, endpoint
         else:
             listed.append({"object": "model", "created": 0, "owned_by": provider.name} | model)
     return listed
-
-
-def _object(content: bytes) -> dict[str, Any] | None:
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 _ID_CHARACTERS: Final = 255
