@@ -248,7 +248,7 @@ def orders(text: str) -> bool:
     """Return whether a short text begins or ends with words that move or cancel something: "Dişçiyi 10'a ertele"."""
     folded = fold(text[:_READ]).replace("’", "'").strip(" .!。！")
     found = [match.span() for key in ("move", "cancel") for match in _pattern(key).finditer(folded)]
-    return len(words_of(folded)) <= _ORDER and any(start == 0 or end == len(folded) for start, end in found)
+    return length_in_words(folded) <= _ORDER and any(start == 0 or end == len(folded) for start, end in found)
 
 
 def names_one(reminders: Sequence[MemoryRecord], text: str) -> bool:

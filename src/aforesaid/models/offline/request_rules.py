@@ -65,7 +65,8 @@ REMIND: Final = re.compile(
 )
 """A request to be reminded, at the beginning or after the time."""
 REMINDED_OF: Final = re.compile(
-    r"(?:[\s,:，：]|(?:to|that|about|of|for|daran|ans?|dass|zu|que|de|a|di|che|om|te|aan|dat|ze|zeby|aby|o|что|о|об|про|чтобы|please|bitte)\b|d')+|[要去]"
+    r"(?:[\s,:，：]|(?:to|that|about|of|for|er(?= aan\b)|daran|ans?|dass|zu|"
+    r"que|de|a|di|che|om|te|aan|dat|ze|zeby|aby|o|что|о|об|про|чтобы|please|bitte)\b|d')+|[要去]"
 )
 """The words between the request and the subject of the reminder."""
 AGAIN_AND_AGAIN: Final = re.compile(
@@ -348,7 +349,7 @@ _CLAUSE: Final = 10
 _PAUSE: Final = re.compile("[,;:.،、。，]")
 _CHOICE: Final = re.compile(r"\s(or|oder|ou|o|of|czy|или|veya|yoksa|ام|या|还是)\s\S+(?:\s\S+){0,2}$")
 _NO_QUESTION: Final = re.compile(
-    rf"{_OPENING}(?:what a|how (?:nice|lovely|cool|great|sweet|sad|awful|funny)|when (?:i|we|he|she|they|you)\b|"
+    rf"{_OPENING}(?:what an?\b|how (?:nice|lovely|cool|great|sweet|sad|awful|funny)|when (?:i|we|he|she|they|you)\b|"
     r"was (?:fur|ein)\b|was (?:a|the|it|that|not|so|just|very|really)\b|que (?:bien|bueno|lindo)|"
     r"como (?:siempre|te dije)|wie schon)"
 )
@@ -371,7 +372,7 @@ _INVERTED: Final = re.compile(
     r"ho(?! \w*(?:at|ut|it|tt|st|rs|s)[oaie]\b)|hai|sai(?! d[aoe]s?\b))\b)"
 )
 _ANYWHERE: Final = re.compile(
-    r"什么|什麼|哪里|哪裡|哪儿|哪个|谁|誰|几[点号岁年个]|什么时候|多少|为什么|怎么|吗[。.]?$|呢[。.]?$|还是|"
+    r"什么|什麼|哪里|哪裡|哪儿|哪[个些]|谁|誰|几[点号岁年个]|什么时候|多少|为什么|怎么|吗[。.]?$|呢[。.]?$|还是|"
     r"いつ|どこ|なに|何時|何です|どう|なぜ|ですか|ますか|でしたか|ましたか|か[。.]?$|何(?:歳|年|か月|ヶ月|日|回)|それとも|(?:っけ|かな)[。.]?$|"
     r"언제|어디|누구|무엇|뭐|왜|까[.]?$|나요[.]?$|몇 ?(?:살|시|월|년|번|개)|"
     r"(?:이야|이에요|예요) (?:\S+ ){0,2}\S+(?:이야|이에요|예요)[.]?$|며칠|[이었]었나|알려 ?줘|아니면|더라[.]?$|"
