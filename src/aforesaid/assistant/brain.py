@@ -233,13 +233,14 @@ def _asks(part: wishes.Part) -> bool:
     # One word for help sounds like thanks in some languages.
     may_help = part.intent in {"tell", "chat"} or length_in_words(part.text) <= _INTERJECTION
     helps = may_help and wishes.asks_only("can_do", part.text)
-    return part.intent == "ask" or helps or wishes.asks_only("coming_up", part.text)
+    plans = part.intent == "reminders" and wishes.asks_for_plans(part.text)
+    return part.intent == "ask" or helps or plans or wishes.asks_only("coming_up", part.text)
 
 
 async def _small_answer(memory: Memory, turn: Turn, question: str, say: Phrases) -> str | None:
     """Answer what needs no memory: the day, the time, how and who the bot is, what it can do. None for the rest."""
     now = datetime.now(await turn.user.time_zone())
-    if wishes.asks_only("coming_up", question):
+    if wishes.asks_for_plans(question):
         return chat_texts.coming_up(await turn.user.schedule(), await reminders_here(memory, turn.user), now, say)
     if wishes.asks_only("today", question):
         return say("small.today", date=say.day(now), weekday=say.weekday(now))

@@ -362,7 +362,7 @@ class FreeForm:
                 return Request("reminders", (turn.user.scope.user,), ME, part.text)
             if part.is_sure("remind"):
                 return await self._reminder(turn, part.text)
-            if part.is_about_reminders() and not wishes.asks_only("coming_up", part.text):
+            if part.is_about_reminders() and not wishes.asks_for_plans(part.text):
                 return Request("reminders", (turn.user.scope.user,), ME, part.text)
         if not may_ask(turn.words) and not any(part.is_sure("forget") for part in parts):
             return None
