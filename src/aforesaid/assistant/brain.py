@@ -189,24 +189,27 @@ async def _statements(
     A sentence that tells a value which is over is left out. `ended` has these, with the messages that told them.
     """
     sentences = {
-        hit: [
-            sentence
-            for sentence in split_sentences(wishes.without_address(hit.message.text, called))
-            if not any(hit.message.seq in sources and _tells(sentence, value) for sources, value in ended)
-        ]
+        hit: split_sentences(wishes.without_address(hit.message.text, called))
         for hit in hits
         if hit.message is not None
     }
     every = list(dict.fromkeys(each for said in sentences.values() for each in said if each.strip()))
     wants = dict(zip(every, await memory.intents(every), strict=True)) if every else {}
-    return {
-        hit: " ".join(
+    found = {}
+    for hit, said in sentences.items():
+        over = [value for sources, value in ended if hit.message is not None and hit.message.seq in sources]
+        told = [
             each
             for each in said
             if each in wants and wants[each].best in _TELLING and not wishes.is_asked(each, wants[each])
-        )
-        for hit, said in sentences.items()
-    }
+            if not any(_tells(each, value) for value in over)
+        ]
+        # What is left of a message has to share a word with the question, if the whole does.
+        terms = wishes.telling(hit.terms, hit.text)
+        is_whole = len(told) == len(said) or not hit.terms
+        fits = is_whole or any(fold(term) in fold(each) for each in told for term in terms)
+        found[hit] = " ".join(told) if fits else ""
+    return found
 
 
 def _tells(sentence: str, value: str) -> bool:

@@ -305,9 +305,12 @@ PENDING: Final = "reminder_setup"
 """The setting with the id of a reminder without a time, while the bot waits for the answer to "When?"."""
 _MOST_WORDS: Final = 1
 """Maximum other words in an answer to "When?", such as "please". With more it is another message."""
-_WITH_CASES: Final = frozenset({"polish", "russian"})
-_ABOUT: Final = re.compile("(?:^| )(?:o|о|об|обо) $", re.IGNORECASE)
-"""Before what one is reminded of, in these languages: without it, the form of the next word would be wrong."""
+_JOINTS_KEPT: Final = {
+    "polish": re.compile("(?:^| )o $", re.IGNORECASE),
+    "russian": re.compile("(?:^| )(?:о|об|обо) $", re.IGNORECASE),
+    "dutch": re.compile("(?:^| )dat $", re.IGNORECASE),
+}
+"""What stays before the subject of a reminder: without it, the next word would have the wrong form or place."""
 _AFTER_TIME: Final = re.compile("^(?:に(?![\u3041-\u309f])|günü )")
 """What is left at the beginning where a time was taken out, in Japanese and Turkish."""
 _SHOWN: Final = 50
@@ -339,11 +342,16 @@ async def set_reminder(
             raise
         return await _ask_when(user, what, source, f"{_refused(requested, said, say)} {asked}", tags)
     # The message may have been learned from before this reminder was stored.
-    seqs = () if source is None else (source.seq,)
-    for each in await user.memories() if seqs else ():
-        if each.id != memory.id and each.category in DATED and each.sources == seqs:
-            await user.deactivate(each.id)
+    await unlearn(user, source, but=memory.id)
     return await _confirmed(user, memory, text, say, assumed=requested.assumed, name=name)
+
+
+async def unlearn(user: UserMemory, source: Message | None, *, but: int | None = None) -> None:
+    """Deactivate what is coming up according to a message that only speaks of a reminder."""
+    for each in await user.memories() if source is not None else ():
+        dated = each.category in DATED or each.happened is not None
+        if each.id != but and dated and source is not None and each.sources == (source.seq,):
+            await user.deactivate(each.id)
 
 
 async def _ask_when(
@@ -558,8 +566,8 @@ def _without_joint(text: str, language: str) -> str:
         words = words[3:]
     joint = REMINDED_OF.match(words.lower())
     end = joint.end() if joint else 0
-    if language in _WITH_CASES and (about := _ABOUT.search(words[:end])) is not None:
-        end = about.start()
+    if language in _JOINTS_KEPT and (kept := _JOINTS_KEPT[language].search(words[:end])) is not None:
+        end = kept.start()
     return _AFTER_TIME.sub("", words[end:].strip(" ,:"))
 
 

@@ -418,7 +418,10 @@ class FreeForm:
         who = request.about[0] if request.about else turn.user.scope.user
         try:
             if request.action == "reminders":
-                return await commands.change_reminders(self._memory, turn.user, request.fact, say)
+                answer = await commands.change_reminders(self._memory, turn.user, request.fact, say)
+                await self._learn_first(turn)
+                await commands.unlearn(turn.user, turn.message)
+                return answer
             if request.action == "erase":
                 await turn.user.set(_STEP, _ERASE)
                 return commands.question(say)
@@ -470,10 +473,14 @@ class FreeForm:
             name = (await self._names(turn)).of(request.about[0]) or request.word
             person = self._memory.user(request.about[0], space=scope.space, thread=scope.thread, actor=scope.user)
         source = turn.message if person is turn.user else None
-        if source is not None and (self._memory.models is None or not self._memory.models.has("chat")):
-            # First, so that learning in the background does not store a second reminder from the same message.
-            await self._memory.learn(scope)
+        if source is not None:
+            await self._learn_first(turn)
         return await commands.set_reminder(person, request.fact, say, source=source, tags=tags, name=name)
+
+    async def _learn_first(self, turn: Turn) -> None:
+        """Learn from the messages now, so that learning in the background stores nothing from a request later."""
+        if self._memory.models is None or not self._memory.models.has("chat"):
+            await self._memory.learn(turn.user.scope)
 
     async def _remember(self, turn: Turn, request: Request, person: UserMemory, names: Names, say: Phrases) -> Answer:
         who, speaker = person.scope.user, turn.user.scope.user

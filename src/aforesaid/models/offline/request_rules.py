@@ -391,8 +391,8 @@ _ANYWHERE: Final = re.compile(
     r"언제|어디|누구|무엇|뭐|왜|까[.]?$|나요[.]?$|몇 ?(?:살|시|월|년|번|개)|"
     r"(?:이야|이에요|예요) (?:\S+ ){0,2}\S+(?:이야|이에요|예요)[.]?$|며칠|[이었]었나|알려 ?줘|아니면|더라[.]?$|"
     r"(?:^|\s)(?:कब|कहाँ|कहां|कौन|किसने|किसका|कितन[ाेी]|क्यों|कैसे)(?:\s|$)|^क्या\s|"
-    r"\bm[iıu](?:y[iıu]m|yd[iıu]|y[iıu]z|s[iıu]n)?(?:[.]?$| yoksa\b)|\byoksa\b|\bney(?:di|mis|e|i)\b|\bne zaman\b|\bkac\b|"
-    r"\bczy\b|(?:^|\s)هل\s|\sام\s"
+    r"\bm[iıu](?:y[iıu]m|yd[iıu]|y[iıu]z|s[iıu]n)?(?:[.]?$| yoksa\b)|\byoksa\b|\bney(?:di|mis|e|i)\b|"
+    r"\bne zaman\b|\bkac\b|\bczy\b|(?:^|\s)هل\s|\sام\s"
 )
 """Words that ask wherever they stand in a sentence."""
 
