@@ -848,7 +848,9 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
     if slot == "event" and pattern("moved").search(stripped) and (place := _place_in(stripped, sentence, language)):
         start, stripped, slot = end - len(place), place, "home"
         mark = mark._replace(certainty=max(mark.certainty, _MOVED))
-    if slot in _BODILY and language in _THIRD and _is_of_another(before, sentence, language):
+    # "De dokter heeft metoprolol vervangen door bisoprolol" ends what the author takes.
+    is_given_up = pattern("given_up").match(text, end) is not None
+    if slot in _BODILY and language in _THIRD and not is_given_up and _is_of_another(before, sentence, language):
         return mark._replace(words="")
     if slot == "allergy" and (
         pattern("fine").search(fold(sentence)) or pattern("no_allergy").search(sentence.casefold())
@@ -856,7 +858,7 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
         return mark._replace(words="")
     if slot in _ONCE and holds == "own" and pattern("once").search(_clause_at(text, start, end)):
         holds = "over"
-    if slot in _GIVEN_UP and (pattern("gave_up").search(text[:start]) or pattern("given_up").match(text, end)):
+    if slot in _GIVEN_UP and (is_given_up or pattern("gave_up").search(text[:start])):
         mark, holds = mark._replace(certainty=max(mark.certainty, _MOVED)), "over"
     if slot == "medicine" and (
         pattern("without").search(before) or pattern("left_out").search(_CLAUSES.split(text[end:])[0])
