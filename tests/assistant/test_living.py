@@ -148,7 +148,8 @@ où est-ce que j'habite|quand est mon rendez-vous chez le docteur Lee|dove abito
 come si chiama il mio gatto|onde eu moro|quando é minha consulta com o doutor Lee|waar woon ik|gdzie mieszkam|
 kiedy mam wizytę u doktora Lee|где я живу|когда у меня приём у доктора Ли|nerede yaşıyorum|
 doktor Lee ile randevum ne zaman|أين أسكن|متى موعدي مع الدكتور لي|我住在哪里|我什么时候看李医生|どこに住んでる|
-リー先生の予約はいつ|나 어디 살아|리 선생님 예약이 언제야|मैं कहाँ रहता हूँ|डॉक्टर ली से मेरी मुलाक़ात कब है"""
+リー先生の予約はいつ|나 어디 살아|리 선생님 예약이 언제야|मैं कहाँ रहता हूँ|डॉक्टर ली से मेरी मुलाक़ात कब है|
+heeft mijn vrouw morgen een afspraak|na co uczulony jest mój syn|oğlumun neye alerjisi var"""
 
 
 @pytest.mark.defect("M4")

@@ -85,6 +85,47 @@ async def test_what_new_users_say_is_answered_fittingly(tmp_path: Path, said: li
     assert (await live(tmp_path, said))[-1].startswith(last)
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "do I have anything on tomorrow",
+        "steht für mich morgen irgendwas an",
+        "tengo algo apuntado para mañana",
+        "est-ce que j'ai quelque chose demain",
+        "ho qualcosa in programma per domani",
+        "tenho alguma coisa marcada pra amanhã",
+        "heb ik morgen een afspraak",
+        "czy mam coś w planach na jutro",
+        "есть у меня что-нибудь на завтра",
+        "yarın için bir planım var mı",
+        "هل عندي شيء غدا",
+        "明天我有没有安排",
+        "明日って何か予定入ってる",
+        "내일 뭐 있어?",
+        "क्या कल मेरा कुछ तय है",
+    ],
+)
+async def test_a_question_for_what_is_planned_at_a_time_is_answered_with_what_is_coming_up(
+    tmp_path: Path, asked: str
+) -> None:
+    assert "Dr. Lee" in (await live(tmp_path, ["remind me tomorrow at 9:00 to call Dr. Lee", asked]))[-1]
+
+
+async def test_an_order_to_the_bot_is_not_described_as_a_plan(tmp_path: Path) -> None:
+    said = ["herinner me er morgen om 9 uur aan dat ik de huisarts bel", "verzet de huisarts naar vrijdag 10 uur"]
+    set_, moved, known = await live(tmp_path, [*said, "Wat weet je over mij?"])
+    assert "er aan" not in set_
+    assert "10:00" in moved
+    assert "verzet" not in known
+
+
+async def test_what_is_left_of_a_message_is_told_only_if_it_answers_the_question(tmp_path: Path) -> None:
+    said = ["저는 민지예요. 서른두 살이고 수원에 살아요.", "언니 지영이는 부산에 살고 초등학교 선생님이에요."]
+    answer = (await live(tmp_path, [*said, "지영이는 어디 살아?"]))[-1]
+    assert "부산" in answer
+    assert "민지" not in answer
+
+
 @pytest.mark.defect("Q4")
 @pytest.mark.parametrize(
     ("said", "moved"),

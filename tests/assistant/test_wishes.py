@@ -338,9 +338,32 @@ def test_the_name_of_the_bot_is_taken_off_both_ends(begins: str, ends: str, rest
         ("через полчаса", "05-06 15:30"),
         ("heute Abend um 8 Uhr", "05-06 20:00"),
         ("vanavond om 8 uur", "05-06 20:00"),
+        ("周六14:00", "05-09 14:00"),
+        ("土曜の14:00", "05-09 14:00"),
     ],
 )
 def test_times_of_reminders_as_people_say_them(text: str, when: str) -> None:
     found = read_requested_time(text, SAID)
     assert found is not None
     assert found.when.start.strftime("%m-%d %H:%M") == when
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("Cumartesi saat 14:00'te sandalyeleri getir", "sandalyeleri getir"),
+        ("토요일 14:00에 의자 가져오라고", "의자 가져오라고"),
+        ("يوم السبت الساعة 14:00 بإحضار الكراسي", "بإحضار الكراسي"),
+        ("शनिवार 14:00 बजे कुर्सियाँ लाना", "कुर्सियाँ लाना"),
+    ],
+)
+def test_the_words_around_an_hour_are_no_part_of_a_reminder(text: str, rest: str) -> None:
+    found = read_requested_time(text, SAID)
+    assert found is not None
+    assert found.rest == rest
+
+
+def test_a_text_that_does_not_tell_its_language_has_the_days_of_the_usual_one() -> None:
+    found = read_requested_time("Sandalyeleri pazar saat 15:00'e ertele", SAID, "turkish")
+    assert found is not None
+    assert found.when.start.strftime("%m-%d %H:%M") == "05-10 15:00"

@@ -72,6 +72,19 @@ async def test_an_allergy_is_known_and_what_is_fine_is_not_one(memory: Memory) -
         ("Merhaba ben Elif, İzmir'de yaşıyorum", "home", "İzmir"),
         ("大阪に住んでいます", "home", "大阪"),
         ("मुझे मूंगफली से एलर्जी है", "allergy", "मूंगफली"),
+        ("Sono Orsola e sono allergica alle noci.", "name", "Orsola"),
+        ("Sono Orsola e sono allergica alle noci.", "allergy", "noci"),
+        ("أنا سارة وأعمل معلمة", "name", "سارة"),
+        ("أنا مصرية وأسكن في دبي", "from", "مصرية"),
+        ("저는 민지예요. 서른두 살이고 수원에 살아요.", "name", "민지"),
+        ("We zijn verhuisd naar Zutphen.", "home", "Zutphen"),
+        ("Me he mudado a Alicante.", "home", "Alicante"),
+        ("Mijn man heet Jeroen en we hebben een hond, Boef.", "partner", "man Jeroen"),
+        ("남편 이름은 준호고, 다섯 살 딸 서아가 있어요.", "partner", "남편 준호"),
+        ("고양이 나비를 키워요.", "pet", "고양이 나비"),
+        ("사과 알레르기가 있어요.", "allergy", "사과"),
+        ("등산은 좋아하는데 오이는 싫어해요.", "dislike", "오이"),
+        ("혈압약으로 암로디핀을 먹고 있어요.", "medicine", "암로디핀"),
         ("У меня аллергия на кошек", "allergy", "кошек"),
     ],
 )
@@ -102,6 +115,9 @@ async def test_one_medicine_does_not_take_the_place_of_another(memory: Memory) -
 @pytest.mark.parametrize(
     ("first", "second", "matter", "value"),
     [
+        ("Ik slik metoprolol.", "De dokter heeft metoprolol vervangen door bisoprolol.", "medicine", "metoprolol"),
+        ("암로디핀을 먹고 있어요.", "의사가 암로디핀을 로사르탄으로 바꿨어요.", "medicine", "암로디핀"),
+        ("고양이 나비를 키워요.", "나비가 어제 무지개다리를 건넜어요.", "pet", "고양이 나비"),
         ("My boyfriend is called Tom.", "Tom and I broke up.", "partner", "boyfriend Tom"),
         ("I'm vegetarian.", "I eat meat again.", "diet", "vegetarian"),
         ("I work as a baker.", "I quit my job.", "job", "baker"),
@@ -445,3 +461,8 @@ async def test_what_is_so_for_somebody_and_me_is_so_for_me(memory: Memory, said:
 async def test_what_somebody_decides_not_to_do_ends_nothing(memory: Memory) -> None:
     ann = await tell(memory, "We have decided not to sell the house after all, the buyers wanted too much off.")
     assert not [each for each in await ann.memories(active=None) if each.state == "expired"]
+
+
+async def test_the_age_before_a_child_is_not_that_of_the_person_named_before(memory: Memory) -> None:
+    ann = await tell(memory, "남편 이름은 준호고, 다섯 살 딸 서아가 있어요.")
+    assert "age" not in await values(ann)

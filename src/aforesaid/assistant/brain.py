@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from cachetools import LRUCache
 
 from aforesaid.assistant import chat_texts, wishes
-from aforesaid.assistant.commands import CALLED, Answer, Names, Turn, meant, told_here, with_names
+from aforesaid.assistant.commands import CALLED, Answer, Names, Turn, meant, reminders_here, told_here, with_names
 from aforesaid.assistant.phrases import ChatLanguages, Phrases
 from aforesaid.assistant.router import FreeForm, Router
 from aforesaid.domain.hit import Hit
@@ -24,7 +24,6 @@ from aforesaid.facts.describing import answer_from, asked_about, of_member, of_s
 from aforesaid.models.offline import Spoken, extract
 from aforesaid.models.offline.memories.keys import asks_own_name
 from aforesaid.models.offline.request_rules import recognise_request
-from aforesaid.text.languages import CODES
 from aforesaid.text.sentences import length_in_words, split_sentences
 from aforesaid.text.words import fold, words_of
 
@@ -65,7 +64,7 @@ async def _remembered(memory: Memory, turn: Turn, question: str, say: Phrases) -
     """Answer a question with what is remembered: what is known and what was said, without what is over."""
     without = () if turn.message is None else (turn.message.id,)
     known = await turn.user.memories(active=None)
-    language = next(name for name, code in CODES.items() if code == say.code)
+    language = say.language
     if lines := await _of_somebody(memory, turn, question, known, language, say):
         return "\n".join(lines)
     if (asked := answer_from(question, known, language)) is not None and asked:
@@ -190,24 +189,27 @@ async def _statements(
     A sentence that tells a value which is over is left out. `ended` has these, with the messages that told them.
     """
     sentences = {
-        hit: [
-            sentence
-            for sentence in split_sentences(wishes.without_address(hit.message.text, called))
-            if not any(hit.message.seq in sources and _tells(sentence, value) for sources, value in ended)
-        ]
+        hit: split_sentences(wishes.without_address(hit.message.text, called))
         for hit in hits
         if hit.message is not None
     }
     every = list(dict.fromkeys(each for said in sentences.values() for each in said if each.strip()))
     wants = dict(zip(every, await memory.intents(every), strict=True)) if every else {}
-    return {
-        hit: " ".join(
+    found = {}
+    for hit, said in sentences.items():
+        over = [value for sources, value in ended if hit.message is not None and hit.message.seq in sources]
+        told = [
             each
             for each in said
             if each in wants and wants[each].best in _TELLING and not wishes.is_asked(each, wants[each])
-        )
-        for hit, said in sentences.items()
-    }
+            if not any(_tells(each, value) for value in over)
+        ]
+        # What is left of a message has to share a word with the question, if the whole does.
+        terms = wishes.telling(hit.terms, hit.text)
+        is_whole = len(told) == len(said) or not hit.terms
+        fits = is_whole or any(fold(term) in fold(each) for each in told for term in terms)
+        found[hit] = " ".join(told) if fits else ""
+    return found
 
 
 def _tells(sentence: str, value: str) -> bool:
@@ -234,14 +236,15 @@ def _asks(part: wishes.Part) -> bool:
     # One word for help sounds like thanks in some languages.
     may_help = part.intent in {"tell", "chat"} or length_in_words(part.text) <= _INTERJECTION
     helps = may_help and wishes.asks_only("can_do", part.text)
-    return part.intent == "ask" or helps or wishes.asks_only("coming_up", part.text)
+    plans = part.intent == "reminders" and wishes.asks_for_plans(part.text)
+    return part.intent == "ask" or helps or plans or wishes.asks_only("coming_up", part.text)
 
 
-async def _small_answer(turn: Turn, question: str, say: Phrases) -> str | None:
+async def _small_answer(memory: Memory, turn: Turn, question: str, say: Phrases) -> str | None:
     """Answer what needs no memory: the day, the time, how and who the bot is, what it can do. None for the rest."""
     now = datetime.now(await turn.user.time_zone())
-    if wishes.asks_only("coming_up", question):
-        return chat_texts.coming_up(await turn.user.schedule(), await turn.user.reminders(), now, say)
+    if wishes.asks_for_plans(question):
+        return chat_texts.coming_up(await turn.user.schedule(), await reminders_here(memory, turn.user), now, say)
     if wishes.asks_only("today", question):
         return say("small.today", date=say.day(now), weekday=say.weekday(now))
     if wishes.asks_only("time", question):
@@ -370,7 +373,8 @@ class Assistant:
         parts = await wishes.parts_of(self._memory, turn.words)
         asked = [part for part in parts if _asks(part)]
         lines = [
-            await _small_answer(turn, part.text, say) or await _remembered(self._memory, turn, part.text, say)
+            await _small_answer(self._memory, turn, part.text, say)
+            or await _remembered(self._memory, turn, part.text, say)
             for part in asked
         ]
         if told := [part.text for part in parts if part.intent in _TOLD and part not in asked]:

@@ -37,7 +37,7 @@ _SHOWN: Final = 20
 _FORGOTTEN: Final = 5
 """Maximum forgotten statements that are listed."""
 _FOR_MODELS: Final[frozenset[SectionName]] = frozenset({"system", "rules", "persona", "habits", "date"})
-"""Sections in words for models, of which a chat is told the length alone."""
+"""Context sections with instructions for the model. `/context` shows how long they are, and not their text."""
 _LINE: Final = 80
 """Maximum characters of an item in a list of what a model would be sent."""
 _STORAGES: Final = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
@@ -52,7 +52,7 @@ _FAILURES: Final[Sequence[tuple[type[AforesaidError], str]]] = (
 )
 NOT_DURABLE: Final = "bot.not_durable"
 _STORED_ELSEWHERE: Final = {ON_DISK: "bot.on_disk", IN_MEMORY: "bot.until_restart"}
-"""What is told while the store fails. All other notices are about summaries."""
+"""The text for each notice of a receipt about the store. All other notices say that a summary failed."""
 _log: Final = logging.getLogger("aforesaid.assistant")
 
 
@@ -65,7 +65,7 @@ def failure(error: AforesaidError, say: Phrases) -> str:
 
 
 def notices(receipt: Receipt) -> frozenset[str]:
-    """Return the keys of what somebody is told about how a message was stored; details go to the log."""
+    """Return the keys of the texts that tell somebody about problems in storing a message; details go to the log."""
     for notice in receipt.notices:
         _log.warning("a notice was given in a chat: %s", notice)
     found = {_STORED_ELSEWHERE.get(notice, "bot.summary_failed") for notice in receipt.notices}
@@ -120,7 +120,7 @@ def forgotten(found: ForgetResult, what: str, say: Phrases, said: Sequence[str] 
 
 
 def told(memory: MemoryRecord) -> str:
-    """Return a memory as it is told to the person who said it: "Lives in Porto" for "Ann: Lives in Porto"."""
+    """Return the text of a memory without the speaker's name: "Lives in Porto" for "Ann: Lives in Porto"."""
     return memory.text.partition(": ")[2] or memory.text if memory.value is not None else memory.text
 
 

@@ -299,10 +299,18 @@ async def forget_period(
 
 IN_THREAD: Final = "in:"
 """The beginning of a tag of a reminder: the thread in which it is delivered. Without one it is delivered in private."""
+FOR_ALL: Final = "for:all"
+"""The tag of a reminder for everybody in its thread: all of them may see, move and cancel it."""
 PENDING: Final = "reminder_setup"
 """The setting with the id of a reminder without a time, while the bot waits for the answer to "When?"."""
 _MOST_WORDS: Final = 1
 """Maximum other words in an answer to "When?", such as "please". With more it is another message."""
+_JOINTS_KEPT: Final = {
+    "polish": re.compile("(?:^| )o $", re.IGNORECASE),
+    "russian": re.compile("(?:^| )(?:о|об|обо) $", re.IGNORECASE),
+    "dutch": re.compile("(?:^| )dat $", re.IGNORECASE),
+}
+"""What stays before the subject of a reminder: without it, the next word would have the wrong form or place."""
 _AFTER_TIME: Final = re.compile("^(?:に(?![\u3041-\u309f])|günü )")
 """What is left at the beginning where a time was taken out, in Japanese and Turkish."""
 _SHOWN: Final = 50
@@ -321,7 +329,7 @@ async def set_reminder(
     """Set a reminder, or ask when. `name` is who is reminded, if not the one who asks; "" for everybody in the chat."""
     said = datetime.now(await user.time_zone())
     requested = read_requested_time(text, said)
-    what = _without_joint(text if requested is None else requested.rest)
+    what = _without_joint(text if requested is None else requested.rest, say.language)
     if not what:
         return Answer(say("reminder.what", example=say("example.remind")))
     asked = say("reminder.when", what=what)
@@ -334,11 +342,16 @@ async def set_reminder(
             raise
         return await _ask_when(user, what, source, f"{_refused(requested, said, say)} {asked}", tags)
     # The message may have been learned from before this reminder was stored.
-    seqs = () if source is None else (source.seq,)
-    for each in await user.memories() if seqs else ():
-        if each.id != memory.id and each.category in DATED and each.sources == seqs:
-            await user.deactivate(each.id)
+    await unlearn(user, source, but=memory.id)
     return await _confirmed(user, memory, text, say, assumed=requested.assumed, name=name)
+
+
+async def unlearn(user: UserMemory, source: Message | None, *, but: int | None = None) -> None:
+    """Deactivate what is coming up according to a message that only speaks of a reminder."""
+    for each in await user.memories() if source is not None else ():
+        dated = each.category in DATED or each.happened is not None
+        if each.id != but and dated and source is not None and each.sources == (source.seq,):
+            await user.deactivate(each.id)
 
 
 async def _ask_when(
@@ -397,29 +410,49 @@ async def answer_when(user: UserMemory, text: str, say: Phrases) -> Answer | Non
     return await _confirmed(user, memory, text, say, assumed=requested.assumed)
 
 
-async def manage(user: UserMemory, rest: str, say: Phrases) -> Answer:
+async def reminders_here(memory: Memory | None, user: UserMemory) -> list[MemoryRecord]:
+    """Return a person's reminders and those that others set for everybody in the thread, soonest first."""
+    found, scope = await user.reminders(), user.scope
+    if memory is None or is_direct(scope.thread):
+        return found
+    tags = {f"{IN_THREAD}{scope.thread}", FOR_ALL}
+    of_space = await memory.memories("reminder", space=scope.space, limit=_PAGE)
+    found += [each for each in of_space if each.user != scope.user and tags.issubset(each.tags)]
+    never = datetime.max.replace(tzinfo=UTC)
+    return sorted(found, key=lambda each: (each.remind_at or never, each.id))
+
+
+def _owner(memory: Memory | None, user: UserMemory, reminder: MemoryRecord) -> UserMemory:
+    """Return the memory of the person who set a reminder; the user is the actor of changes."""
+    scope = user.scope
+    if memory is None or reminder.user == scope.user:
+        return user
+    return memory.user(reminder.user, space=scope.space, thread=scope.thread, actor=scope.user)
+
+
+async def manage(memory: Memory | None, user: UserMemory, rest: str, say: Phrases) -> Answer:
     """List reminders, cancel one (`cancel 12`) or move one (`move 12 tomorrow at 10`)."""
     action, _, more = rest.partition(" ")
     number, _, moved_to = more.strip().lstrip("#").partition(" ")
     if not rest:
-        return await show_reminders(user, say)
+        return await _shown(user, await reminders_here(memory, user), say)
     cancels = fold(action) in accepted_words("words.cancel")
     if not number.isdecimal() or not (cancels or fold(action) in accepted_words("words.move")):
         cancel, move = _examples(12, say)
         return Answer(say("reminder.use", list="/reminders", cancel=cancel, move=move))
-    chosen = {memory.id: memory for memory in await user.reminders()}.get(int(number))
+    chosen = {each.id: each for each in await reminders_here(memory, user)}.get(int(number))
     if chosen is None:
         return Answer(say("reminder.unknown", number=number))
     if cancels:
-        return await _cancel(user, [chosen], say)
+        return await _cancel(memory, user, [chosen], say)
     if not moved_to.strip():
         return Answer(say("reminder.move_when", example=_examples(chosen.id, say)[1]))
-    return await _move(user, chosen, moved_to, say)
+    return await _move(memory, user, chosen, moved_to, say)
 
 
-async def show_reminders(user: UserMemory, say: Phrases, question: str = "") -> Answer:
+async def _shown(user: UserMemory, found: Sequence[MemoryRecord], say: Phrases, question: str = "") -> Answer:
     """List reminders; before them a question, for example which one is meant."""
-    found, zone = await user.reminders(), await user.time_zone()
+    zone = await user.time_zone()
     if not found:
         return Answer(say("reminder.none", example=say("example.remind")))
     lines = [question] if question else []
@@ -434,49 +467,47 @@ async def show_reminders(user: UserMemory, say: Phrases, question: str = "") -> 
     return Answer("\n".join(lines))
 
 
-async def change_reminders(user: UserMemory, text: str, say: Phrases) -> Answer:
+async def change_reminders(memory: Memory, user: UserMemory, text: str, say: Phrases) -> Answer:
     """Show, cancel or move reminders, as somebody asks for in their own words: "move the dentist one to 10"."""
     moves, cancels = wishes.mentions("move", text), wishes.mentions("cancel", text)
-    found = await user.reminders()
+    found = await reminders_here(memory, user)
     if not found or not (moves or cancels):
-        return await show_reminders(user, say)
+        return await _shown(user, found, say)
     said = datetime.now(await user.time_zone())
-    requested = read_requested_time(text, said) or (_bare_hour(text, said) if moves else None)
+    requested = read_requested_time(text, said, say.language) or (_bare_hour(text, said) if moves else None)
     if cancels and wishes.mentions("all", text) and not moves:
-        return await _cancel(user, found, say)
+        return await _cancel(memory, user, found, say)
     meant = wishes.chosen(found, text if requested is None or cancels else requested.rest)
     if len(meant) != 1:
-        return await show_reminders(user, say, say("reminder.which"))
+        return await _shown(user, found, say, say("reminder.which"))
     if moves and requested is not None:
-        return await _move(user, meant[0], text, say)
+        return await _move(memory, user, meant[0], text, say)
     if cancels:
-        return await _cancel(user, meant, say)
+        return await _cancel(memory, user, meant, say)
     return Answer(say("reminder.move_when", example=_examples(meant[0].id, say)[1]))
 
 
-async def _cancel(user: UserMemory, meant: Sequence[MemoryRecord], say: Phrases) -> Answer:
+async def _cancel(memory: Memory | None, user: UserMemory, meant: Sequence[MemoryRecord], say: Phrases) -> Answer:
     for each in meant:
-        await user.deactivate(each.id)
+        await _owner(memory, user, each).deactivate(each.id)
     return Answer("\n".join(say("reminder.cancelled", what=each.text) for each in meant))
 
 
-async def _move(user: UserMemory, chosen: MemoryRecord, moved_to: str, say: Phrases) -> Answer:
+async def _move(memory: Memory | None, user: UserMemory, chosen: MemoryRecord, moved_to: str, say: Phrases) -> Answer:
     """Move a reminder. An hour without a day means that hour on its day, and a day without an hour its hour."""
     zone = await user.time_zone()
     now = said = datetime.now(zone)
     if chosen.remind_at is not None and not periods(moved_to, said):
         said = max(said, to_zone(chosen.remind_at, zone).replace(hour=0, minute=0, second=0, microsecond=0))
-    requested = read_requested_time(moved_to, said) or _bare_hour(moved_to, said)
+    requested = read_requested_time(moved_to, said, say.language) or _bare_hour(moved_to, said)
     at = now if requested is None else requested.when.start
     if requested is not None and not requested.when.timed and chosen.remind_at is not None:
         hour = _bare_hour(re.sub(rf"\b{chosen.id}\b", "", requested.rest), said)
         at = datetime.combine(at, (to_zone(chosen.remind_at, zone) if hour is None else hour.when.start).time(), zone)
     if at <= now:
         return Answer(f"{_refused(requested, said, say)} {say('reminder.stays')} {say('reminder.how')}")
-    moved = await user.edit_memory(chosen.id, when=at)
-    # Who is reminded in a group hears it there, and so do the others.
-    name = "" if any(tag.startswith(IN_THREAD) for tag in moved.tags) else None
-    return Answer(await _will_remind(user, moved, say, name))
+    moved = await _owner(memory, user, chosen).edit_memory(chosen.id, when=at)
+    return Answer(await _will_remind(user, moved, say, "" if FOR_ALL in moved.tags else None))
 
 
 _HOUR: Final = re.compile(r"(?<![\d.:#])([01]?\d|2[0-3])(?:[:.h]([0-5]\d))?(?![\d.:])")
@@ -528,13 +559,16 @@ async def _will_remind(user: UserMemory, memory: MemoryRecord, say: Phrases, nam
     return say(key, when=say.moment(at), zone=shown, what=memory.text, name=name)
 
 
-def _without_joint(text: str) -> str:
+def _without_joint(text: str, language: str) -> str:
     """Return the subject of a reminder: "to call mum" without its "to"."""
     words = text.strip()
     if words.lower().startswith("me "):
         words = words[3:]
     joint = REMINDED_OF.match(words.lower())
-    return _AFTER_TIME.sub("", words[joint.end() if joint else 0 :].strip(" ,:"))
+    end = joint.end() if joint else 0
+    if language in _JOINTS_KEPT and (kept := _JOINTS_KEPT[language].search(words[:end])) is not None:
+        end = kept.start()
+    return _AFTER_TIME.sub("", words[end:].strip(" ,:"))
 
 
 def _zone_named(name: str) -> str | list[str]:

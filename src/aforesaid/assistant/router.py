@@ -6,10 +6,11 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from aforesaid.assistant import chat_texts, commands, wishes
-from aforesaid.assistant.commands import IN_THREAD, Answer, Names, SummarySetup, Turn, meant, with_names
+from aforesaid.assistant.commands import FOR_ALL, IN_THREAD, Answer, Names, SummarySetup, Turn, meant, with_names
 from aforesaid.assistant.phrases import ENGLISH, ChatLanguages, Phrases
 from aforesaid.domain.checks import Within
 from aforesaid.domain.message import Message
@@ -65,7 +66,7 @@ class Router:
             "people": _people,
             "search": _search,
             "remind": _remind,
-            "reminders": commands.manage,
+            "reminders": partial(commands.manage, memory),
             "timezone": commands.set_time_zone,
             "export": _export,
             "forget_me": _forget_me,
@@ -355,11 +356,13 @@ class FreeForm:
             return Request("recall", (turn.user.scope.user,), ME, "")
         parts = await wishes.parts_of(self._memory, turn.words)
         for part in parts:
-            if part.may_speak_of_reminders() and wishes.names_one(await turn.user.reminders(), part.text):
+            if part.may_speak_of_reminders() and wishes.names_one(
+                await commands.reminders_here(self._memory, turn.user), part.text
+            ):
                 return Request("reminders", (turn.user.scope.user,), ME, part.text)
             if part.is_sure("remind"):
                 return await self._reminder(turn, part.text)
-            if part.is_about_reminders() and not wishes.asks_only("coming_up", part.text):
+            if part.is_about_reminders() and not wishes.asks_for_plans(part.text):
                 return Request("reminders", (turn.user.scope.user,), ME, part.text)
         if not may_ask(turn.words) and not any(part.is_sure("forget") for part in parts):
             return None
@@ -415,7 +418,10 @@ class FreeForm:
         who = request.about[0] if request.about else turn.user.scope.user
         try:
             if request.action == "reminders":
-                return await commands.change_reminders(turn.user, request.fact, say)
+                answer = await commands.change_reminders(self._memory, turn.user, request.fact, say)
+                await self._learn_first(turn)
+                await commands.unlearn(turn.user, turn.message)
+                return answer
             if request.action == "erase":
                 await turn.user.set(_STEP, _ERASE)
                 return commands.question(say)
@@ -460,16 +466,21 @@ class FreeForm:
         scope = turn.user.scope
         # Who is reminded with others, or by somebody else, hears it in the chat in which it was asked for.
         shared = not request.word or request.about[0] != scope.user
-        tags = (f"{IN_THREAD}{scope.thread}",) if shared else ()
+        tags: tuple[str, ...] = (f"{IN_THREAD}{scope.thread}", FOR_ALL) if shared else ()
         person, name = turn.user, "" if shared else None
         if request.about[0] != scope.user:
+            tags = tags[:1]
             name = (await self._names(turn)).of(request.about[0]) or request.word
             person = self._memory.user(request.about[0], space=scope.space, thread=scope.thread, actor=scope.user)
         source = turn.message if person is turn.user else None
-        if source is not None and (self._memory.models is None or not self._memory.models.has("chat")):
-            # First, so that learning in the background does not store a second reminder from the same message.
-            await self._memory.learn(scope)
+        if source is not None:
+            await self._learn_first(turn)
         return await commands.set_reminder(person, request.fact, say, source=source, tags=tags, name=name)
+
+    async def _learn_first(self, turn: Turn) -> None:
+        """Learn from the messages now, so that learning in the background stores nothing from a request later."""
+        if self._memory.models is None or not self._memory.models.has("chat"):
+            await self._memory.learn(turn.user.scope)
 
     async def _remember(self, turn: Turn, request: Request, person: UserMemory, names: Names, say: Phrases) -> Answer:
         who, speaker = person.scope.user, turn.user.scope.user

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -169,12 +169,20 @@ def mentions(key: str, text: str) -> bool:
     return _pattern(key).search(fold(text[:_READ]).replace("’", "'")) is not None
 
 
-def asks_only(key: str, text: str) -> bool:
-    """Return whether a short question has a phrase of a key. A spoken one has no question mark."""
+def asks_only(key: str, text: str, beside: int = _SHORT) -> bool:
+    """Return whether a question has a phrase of a key and few words beside. A spoken one has no question mark."""
     folded = fold(text[:_READ]).replace("’", "'").strip()
     folded += "" if folded.endswith(("?", "？", "؟")) else "?"
     found = _pattern(key).search(folded)
-    return found is not None and len(words_of(folded[: found.start()] + " " + folded[found.end() :])) <= _SHORT
+    return found is not None and len(words_of(folded[: found.start()] + " " + folded[found.end() :])) <= beside
+
+
+def asks_for_plans(question: str) -> bool:
+    """Return whether somebody asks what is coming up, or whether anything is at a time that the question names."""
+    if asks_only("coming_up", question):
+        return True
+    found = read_requested_time(question, datetime.now(UTC))
+    return found is not None and asks_only("anything", found.rest, 1)
 
 
 def says_little(text: str) -> bool:
@@ -248,7 +256,7 @@ def orders(text: str) -> bool:
     """Return whether a short text begins or ends with words that move or cancel something: "Dişçiyi 10'a ertele"."""
     folded = fold(text[:_READ]).replace("’", "'").strip(" .!。！")
     found = [match.span() for key in ("move", "cancel") for match in _pattern(key).finditer(folded)]
-    return len(words_of(folded)) <= _ORDER and any(start == 0 or end == len(folded) for start, end in found)
+    return length_in_words(folded) <= _ORDER and any(start == 0 or end == len(folded) for start, end in found)
 
 
 def names_one(reminders: Sequence[MemoryRecord], text: str) -> bool:

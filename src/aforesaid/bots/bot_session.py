@@ -183,10 +183,10 @@ class BotSession:
     async def hear(self, incoming: IncomingMessage, *, redelivers: bool = False) -> bool:
         """Store a message, and return whether it is done with. The answer follows if the message is for the bot.
 
-        Returns False if the message is not stored because the store fails, for example because the disk is full. Set
-        `redelivers` on a platform that delivers unacknowledged messages again: its adapter then does not acknowledge
-        this one, and passes it again before later messages of the thread. On other platforms the message is lost. The
-        author is told whether the message is lost or will be tried again.
+        Returns False if the store fails, for example because the disk is full. `redelivers` says that the platform
+        delivers a message again until the adapter acknowledges it. The adapter must then leave this message
+        unacknowledged, and pass it again before later messages of the thread. On other platforms the message is lost.
+        The author gets a notice that says which of the two it is.
 
         Returns True for everything else: the message is stored now or was before, is a command, is empty, or can never
         be stored, for example because it is too long. Delivering it again would change nothing.

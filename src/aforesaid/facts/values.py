@@ -150,6 +150,10 @@ _BEFORE: Final = re.compile(
     re.IGNORECASE,
 )
 """and what they begin with."""
+_AFTER_CLOSED: Final = frozenset("은이을과")
+"""Korean particles after a syllable that ends with a consonant;"""
+_AFTER_OPEN: Final = frozenset("는가를와")
+"""after one that ends with a vowel."""
 _NAME: Final = re.compile(r" (?:[A-ZÀ-ÖØ-ÞĀ-ſА-ЯЁ][\w'’-]+)(?=[\s.,!?;:)]|$)")
 _PLACES: Final = frozenset({"home", "job", "employer", "study"})
 _GIVEN_UP: Final = frozenset({"hobby", "speaks", "own", "medicine", "diet", "study", "like", "pet"})
@@ -307,10 +311,11 @@ def by_values(
         told = [*told_in(text, reading, language, words)]
         mended = _corrected(text, told, known, message.author, language)
         told, corrects = mended, corrects or mended != told
-        told += _introduced(text, told)
+        told += _introduced(text, told, reading)
         plainly = list(_plainly(text, reading, language, told))
         # "I love hiking but hate crowds": the verb beside it says what is liked.
-        told = [each for each in told if not any(_opposite(each, other) for other in plainly)] + plainly
+        told = [each for each in told if not any(_opposite(each, other) or _names(other, each) for other in plainly)]
+        told += plainly
         found += [
             _candidate(each, message, speaker, language, zone)._replace(corrects=corrects, language=language)
             for each in told
@@ -382,7 +387,7 @@ def _corrected(
     return made
 
 
-def _introduced(text: str, told: Sequence[Told]) -> Iterator[Told]:
+def _introduced(text: str, told: Sequence[Told], reading: Reading) -> Iterator[Told]:
     """Yield the name by which a message introduces its author in plain words, if none was read in it."""
     if any(each.matter == "name" and each.about is None for each in told):
         return
@@ -394,6 +399,12 @@ def _introduced(text: str, told: Sequence[Told]) -> Iterator[Told]:
         if name is not None and not is_question(sentence):
             yield Told("name", name if isinstance(name, str) else name[0], "own", None, _INTRODUCED, sentence)
             return
+    for mark in reading.marks if reading.intents.best in _ENDING else ():
+        # "저는 민지예요": what is barely read as a name is one there.
+        named = pattern("i_am_called").fullmatch(text[: mark.start][-_APART:] + mark.words)
+        if named is not None and mark.slot in {"name", "from"}:
+            yield Told("name", named["name"], "own", None, _MOVED, _sentence_at(text, mark.start))
+            return
 
 
 def _plainly(text: str, reading: Reading, language: str, told: Sequence[Told]) -> Iterator[Told]:
@@ -401,9 +412,11 @@ def _plainly(text: str, reading: Reading, language: str, told: Sequence[Told]) -
     known = {
         each.matter
         for each in told
-        if each.holds == "own" and (each.matter not in PEOPLE or not only_titles(each.value, language))
+        if each.holds == "own" and (each.matter not in LIVING or not only_titles(each.value, language))
     }
-    patterns = {matter: found for matter, found in matters(language).plain.items() if matter not in known}
+    plain = matters(language).plain
+    patterns = {**plain, "home": (*plain.get("home", ()), pattern("moved_to"))}
+    patterns = {matter: found for matter, found in patterns.items() if matter not in known}
     if reading.intents.best not in _ENDING or not patterns or is_joke(text):
         return
     for sentence in split_sentences(text):
@@ -422,6 +435,11 @@ def _plainly(text: str, reading: Reading, language: str, told: Sequence[Told]) -
 def _opposite(one: Told, other: Told) -> bool:
     """Return whether one value is liked and the other, the same, is not."""
     return {one.matter, other.matter} == {"like", "dislike"} and (one.value in other.value or other.value in one.value)
+
+
+def _names(one: Told, other: Told) -> bool:
+    """Return whether one value has the name of a person or a pet of whom the other only says who they are."""
+    return one.matter == other.matter in LIVING and one.value.startswith(f"{other.value} ")
 
 
 def _implied(text: str, known: Sequence[MemoryRecord | Candidate], language: str) -> Iterator[Told]:
@@ -468,7 +486,8 @@ def _finished(text: str, known: Sequence[MemoryRecord | Candidate], language: st
 def names(clause: str, value: str, language: str) -> bool:
     """Return whether a clause has all words of a value that say something."""
     if language in UNSPACED_LANGUAGES:
-        return len(value) > 1 and value in clause
+        named = [word for word in value.split() if not only_titles(word, language)] or [value]
+        return all(len(word) > 1 and word in clause for word in named)
     stops = stop_words(language) | (
         matters(language).titles if matters(language).titles.isdisjoint([fold(value)]) else set()
     )
@@ -560,7 +579,11 @@ def told_in(text: str, reading: Reading, language: str, known: Collection[str] =
     if least is None:
         return []
     intent = reading.intents.best
-    targets = [each for each in reading.marks if each.slot == "home" and intent in _ENDING and _is_target(each, text)]
+    targets = [
+        each
+        for each in reading.marks
+        if each.slot in {"home", "medicine"} and intent in _ENDING and _is_target(each, text)
+    ]
     # "I moved to Lisbon in May"
     moved = max(targets, key=lambda each: each.certainty, default=None)
 
@@ -583,7 +606,9 @@ def told_in(text: str, reading: Reading, language: str, known: Collection[str] =
                 return True
         if reading.tells < (_TELLING if mark.marked < _PLAINLY or mark.certainty < _PLAIN else _TELLING_PLAINLY):
             return False
-        if mark.certainty < _LEAST_CERTAIN.get(mark.slot, _USUALLY_CERTAIN) or (not ends and _is_doubtful(mark)):
+        after_i_am = mark.slot == "name" and pattern("i_am").search(text[: mark.start])
+        least_certain = _USUALLY_CERTAIN if after_i_am else _LEAST_CERTAIN.get(mark.slot, _USUALLY_CERTAIN)
+        if mark.certainty < least_certain or (not ends and _is_doubtful(mark)):
             return False
         if mark.holds == "other" and mark.slot in _PLACES and mark.certainty < _LEAST_ELSEWHERE:
             return False
@@ -771,7 +796,9 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
     if slot in LIVING:
         # "My mother, the 12th" without a space between them.
         stripped = stripped.rstrip("0123456789") or stripped
-    if language in _ENDINGS:
+    if language == "korean":
+        stripped = _without_particle(stripped, slot)
+    elif language in _ENDINGS:
         stripped = _ENDINGS[language].sub("", stripped) or stripped
     start += words.find(stripped) if stripped else 0
     end = start + len(stripped)
@@ -779,7 +806,7 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
         # "our dog Rex": a name that follows directly belongs to it.
         name = _NAME.match(text, end)
         end, stripped = (name.end(), text[start : name.end()]) if name is not None else (end, stripped)
-    if slot in {"event", "goal", "own"} and _is_target(mark, text):
+    if slot in {"event", "goal", "own", "medicine"} and _is_target(mark, text):
         slot = "home"
     if slot == "name" and not _speaks_of_self(_sentence_at(text, start), language):
         return mark._replace(words="")
@@ -821,7 +848,9 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
     if slot == "event" and pattern("moved").search(stripped) and (place := _place_in(stripped, sentence, language)):
         start, stripped, slot = end - len(place), place, "home"
         mark = mark._replace(certainty=max(mark.certainty, _MOVED))
-    if slot in _BODILY and language in _THIRD and _is_of_another(before, sentence, language):
+    # "De dokter heeft metoprolol vervangen door bisoprolol" ends what the author takes.
+    is_given_up = pattern("given_up").match(text, end) is not None
+    if slot in _BODILY and language in _THIRD and not is_given_up and _is_of_another(before, sentence, language):
         return mark._replace(words="")
     if slot == "allergy" and (
         pattern("fine").search(fold(sentence)) or pattern("no_allergy").search(sentence.casefold())
@@ -829,7 +858,7 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
         return mark._replace(words="")
     if slot in _ONCE and holds == "own" and pattern("once").search(_clause_at(text, start, end)):
         holds = "over"
-    if slot in _GIVEN_UP and (pattern("gave_up").search(text[:start]) or pattern("given_up").match(text, end)):
+    if slot in _GIVEN_UP and (is_given_up or pattern("gave_up").search(text[:start])):
         mark, holds = mark._replace(certainty=max(mark.certainty, _MOVED)), "over"
     if slot == "medicine" and (
         pattern("without").search(before) or pattern("left_out").search(_CLAUSES.split(text[end:])[0])
@@ -848,9 +877,30 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
         holds = "own"
     if holds == "over" and (pattern("not_over").search(sentence) or _is_subject(mark, text, language)):
         return mark._replace(words="")
-    if slot == "from" and language in _SMALL_NATIONS and stripped.istitle() and pattern("i_am").search(text[:start]):
-        slot = "name"
+    if slot in {"from", "allergy"} and pattern("i_am").search(text[:start]):
+        # "Sono Orsola e sono allergica", "أنا سارة" and not "أنا مصرية"
+        is_name = language in _SMALL_NATIONS and stripped.istitle()
+        slot = "name" if is_name or (language == "arabic" and stripped[-1] not in "يةى") else slot
     return mark._replace(start=start, end=end, words=stripped, slot=slot, holds=holds)
+
+
+def _without_particle(value: str, slot: str) -> str:
+    """Return a Korean value without the particle at its end: "서아" for "서아가", but "사과" and "고양이" stay."""
+    if slot == "medicine":
+        # "암로디핀을 로사르탄으로 (바꿨어요)": the last one holds.
+        value = re.split("(?:으로|을|를) ", value)[-1]
+    if slot in LIVING and (named := re.fullmatch("(.{2,}?)이?고", value)) is not None:
+        # "남편 이름은 준호이고"
+        return named[1]
+    found = _ENDINGS["korean"].search(value)
+    if found is None or only_titles(value, "korean"):
+        return value
+    rest = value[: found.start()]
+    is_closed = (ord(rest[-1]) - ord("가")) % 28 > 0
+    if found[0] in _AFTER_CLOSED | _AFTER_OPEN and is_closed != (found[0] in _AFTER_CLOSED):
+        return value
+    is_short = len(rest.rpartition(" ")[2]) == len(found[0]) == 1 and found[0] not in {"는", "을", "를"}
+    return value if is_short and not only_titles(rest, "korean") else rest
 
 
 def _is_mine(mark: Mark, words: str, sentence: str, language: str) -> bool:
@@ -947,6 +997,9 @@ def _values(text: str, marks: Sequence[Mark], language: str) -> Iterator[Told]:
         if mark.holds == "other":
             if mark.slot in PEOPLE or whom is None or "\n" in text[whom.end : mark.start]:
                 continue
+            if any(each.slot in LIVING and 0 <= each.start - mark.end <= 1 for each in marks):
+                # "My husband Tom and our five-year-old daughter": it is not the age of who was named before.
+                continue
             about = whom.words
         elif mark.slot not in LIVING and mark.slot not in _ANYWHERE:
             somebody = _subject(_sentence_at(text, mark.start), language)
@@ -1002,7 +1055,7 @@ def _people(marks: Sequence[Mark], text: str, language: str) -> list[Mark]:
     is_called = len(marks) == len(names) == 2 and pattern("called").search(text[marks[0].end : marks[1].start])  # noqa: PLR2004
     if len(marks) == 1 or (len(names) > 1 and not is_called):
         return list(marks)
-    separator = "" if language in UNSPACED_LANGUAGES else " "
+    separator = "" if language in UNSPACED_LANGUAGES - {"korean"} else " "
     return [marks[0]._replace(words=separator.join(each.words for each in marks))]
 
 

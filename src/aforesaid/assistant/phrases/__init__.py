@@ -37,6 +37,7 @@ class Phrases:
 
     def __init__(self, code: str) -> None:
         self.code = code
+        self.language = next(name for name, known in CODES.items() if known == code)
         path = files("aforesaid.assistant") / "phrases" / f"{code}.toml"
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         self._thousands: str = data["thousands"]

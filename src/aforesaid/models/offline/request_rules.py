@@ -65,7 +65,8 @@ REMIND: Final = re.compile(
 )
 """A request to be reminded, at the beginning or after the time."""
 REMINDED_OF: Final = re.compile(
-    r"(?:[\s,:，：]|(?:to|that|about|of|for|daran|ans?|dass|zu|que|de|a|di|che|om|te|aan|dat|ze|zeby|aby|o|что|о|об|про|чтобы|please|bitte)\b|d')+|[要去]"
+    r"(?:[\s,:，：]|(?:to|that|about|of|for|er(?= aan\b)|daran|ans?|dass|zu|"
+    r"que|de|a|di|che|om|te|aan|dat|ze|zeby|aby|o|что|о|об|про|чтобы|please|bitte)\b|d')+|[要去]"
 )
 """The words between the request and the subject of the reminder."""
 AGAIN_AND_AGAIN: Final = re.compile(
@@ -340,7 +341,15 @@ _ASKING: Final = alternatives("""
 """).replace("_", " ")
 _QUESTION_WORDS: Final = re.compile(
     rf"{_OPENING}(?:{_ASKING}\b|ou (?:est|sont|suis|ai|as|vais|vas|habit\w+|etait|se)\b|"
-    r"come (?:si|mi|ti|ci|sta|stai|va|e)\b|(?:in|a|di|da|con|per|su) (?:che|quale|quali|chi)\b)"
+    r"come (?:si|mi|ti|ci|sta|stai|va|e)\b|(?:in|a|di|da|con|per|su) (?:che|quale|quali|chi)\b|"
+    r"(?:since|until|by|for|with) (?:when|whom|how (?:long|many|much|often))\b|"
+    r"(?:seit|bis|ab|von|mit|fur|bei|in|an|auf|zu|um|nach) (?:wann|wem|wen|welche[rsmn]?|wie ?viel\w*)\b|"
+    r"(?:depuis|jusqu'a|a|de|avec|chez|pour|dans|en|sur|vers) (?:quand|qui|quoi|quel(?:le)?s?|combien)\b|"
+    r"(?:voor(?! wie het)|met|van|sinds|tot|op|in|bij|aan|naar|uit|om) (?:wie|welke?|wanneer|hoe(?:veel)?)\b|"
+    r"(?:na|we?|z|ze|o|do|od|u|dla|przez) (?:co|czym|kim|kogo|czego|kiedy|ktor\w+|jak(?:i|ie|im|iej|iego|ich))\b|"
+    r"(?:на|во?|со?|об?|от|из|у|к|ко|для|по|за) "
+    r"(?:что|чем|чего|чему|кого|кем|кому|ком|сколько|как(?:ого|ои|их|им|ую|ие)|котор\w+)\b|"
+    r"من (?:هو|هي|الذي|التي|اللي|كان|كانت|كتب|قال|اخترع|فاز|سي(?!ار|د|نا)\w+)\b)"
 )
 _ASKED_WITHIN: Final = re.compile(rf"(?<!\w)(?:{_ASKING}|اي)(?!\w)")
 _CLAUSE: Final = 10
@@ -348,7 +357,7 @@ _CLAUSE: Final = 10
 _PAUSE: Final = re.compile("[,;:.،、。，]")
 _CHOICE: Final = re.compile(r"\s(or|oder|ou|o|of|czy|или|veya|yoksa|ام|या|还是)\s\S+(?:\s\S+){0,2}$")
 _NO_QUESTION: Final = re.compile(
-    rf"{_OPENING}(?:what a|how (?:nice|lovely|cool|great|sweet|sad|awful|funny)|when (?:i|we|he|she|they|you)\b|"
+    rf"{_OPENING}(?:what an?\b|how (?:nice|lovely|cool|great|sweet|sad|awful|funny)|when (?:i|we|he|she|they|you)\b|"
     r"was (?:fur|ein)\b|was (?:a|the|it|that|not|so|just|very|really)\b|que (?:bien|bueno|lindo)|"
     r"como (?:siempre|te dije)|wie schon)"
 )
@@ -366,18 +375,24 @@ _ASKED_TO_TELL: Final = re.compile(rf"{_TELL}(?:{_ASKING}|if|whether|about|the|m
 _INVERTED: Final = re.compile(
     rf"{_OPENING}(?:(?:does|did|am|are|is|was|were|has|had|can|could|should|will|would) "
     r"(?:i|you|we|they|he|she|it|my|our|the|his|her|there|anyone|somebody)\b|(?:do|have) (?:i|you|we|they|my)\b|"
-    r"(?:habe|hab|bin|ist|sind|hat|kann|soll|war|weisst|kennst) (?:ich|du|wir|er|sie|es|mein\w*|der|die|das)\b|"
-    r"(?:ai-je|suis-je|as-tu|es-tu|sais-tu|connais-tu|"
+    r"(?:habe|hab|bin|ist|sind|hat|kann|soll|muss|darf|war|weisst|kennst) "
+    r"(?:ich|du|wir|er|sie|es|mein\w*|der|die|das)\b|"
+    r"(?:steht|liegt|gibt|kommt|geht|fahrt|lauft) .*\b(?:irgend\w+|uberhaupt)\b|"
+    r"(?:heb|heeft|ben|bent|zijn|kan|kun|moet|mag|zal|zullen|wil|werk|woon|slik|neem|ga) "
+    r"(?:ik|je|jij|u|hij|ze|we|wij|jullie|er|mijn|m'n|onze)\b|"
+    r"(?:heeft|moet|zijn|kun|gaat|komt|staat|rijdt|werkt|woont) (?:de|het|een|er|mijn|onze|hij|ze)\b|"
+    r"(?:hebben|kunnen|mogen) \w+ (?:een|ook|geen|de|het|niet)\b|"
+    r"\w+(?:-t)?-(?:je|tu|il|elle|on|ils|elles|ce)\b|(?:"
     r"ho(?! \w*(?:at|ut|it|tt|st|rs|s)[oaie]\b)|hai|sai(?! d[aoe]s?\b))\b)"
 )
 _ANYWHERE: Final = re.compile(
-    r"什么|什麼|哪里|哪裡|哪儿|哪个|谁|誰|几[点号岁年个]|什么时候|多少|为什么|怎么|吗[。.]?$|呢[。.]?$|还是|"
+    r"什么|什麼|哪里|哪裡|哪儿|哪[个些年天位]|谁|誰|几[点号岁年个]|什么时候|多少|为什么|怎么|吗[。.]?$|呢[。.]?$|还是|"
     r"いつ|どこ|なに|何時|何です|どう|なぜ|ですか|ますか|でしたか|ましたか|か[。.]?$|何(?:歳|年|か月|ヶ月|日|回)|それとも|(?:っけ|かな)[。.]?$|"
     r"언제|어디|누구|무엇|뭐|왜|까[.]?$|나요[.]?$|몇 ?(?:살|시|월|년|번|개)|"
     r"(?:이야|이에요|예요) (?:\S+ ){0,2}\S+(?:이야|이에요|예요)[.]?$|며칠|[이었]었나|알려 ?줘|아니면|더라[.]?$|"
     r"(?:^|\s)(?:कब|कहाँ|कहां|कौन|किसने|किसका|कितन[ाेी]|क्यों|कैसे)(?:\s|$)|^क्या\s|"
-    r"\bm[iıu](?:y[iıu]m|yd[iıu]|y[iıu]z|s[iıu]n)?(?:[.]?$| yoksa\b)|\byoksa\b|\bney(?:di|mis)\b|\bne zaman\b|\bkac\b|"
-    r"\bczy\b|(?:^|\s)هل\s|\sام\s"
+    r"\bm[iıu](?:y[iıu]m|yd[iıu]|y[iıu]z|s[iıu]n)?(?:[.]?$| yoksa\b)|\byoksa\b|\bney(?:di|mis|e|i)\b|"
+    r"\bne zaman\b|\bkac\b|\bczy\b|(?:^|\s)هل\s|\sام\s"
 )
 """Words that ask wherever they stand in a sentence."""
 

@@ -501,18 +501,19 @@ class RequestedTime(NamedTuple):
     """The text without the words that name the time."""
 
 
-def read_requested_time(text: str, said: datetime) -> RequestedTime | None:
+def read_requested_time(text: str, said: datetime, usual: str | None = None) -> RequestedTime | None:
     """Return the first time that a request names, relative to `said`; None if there is none.
 
-    The language of the text is tried first, then the others, since requests are short and mix languages. A complete
-    date may be in the past; other times are taken to be in the future where the words allow it.
+    The language of the text is tried first, then the others, since requests are short and mix languages. `usual` is
+    that of a text that does not tell its own. A complete date may be in the past; other times are taken to be in the
+    future where the words allow it.
     """
     plain = normalize("NFC", text)[:LONGEST_REQUEST]
     written = _ISO.search(plain)
     if written is not None and (exact := _exact(written[0], said)) is not None:
         return RequestedTime(exact, assumed=False, rest=_without(plain, [written.span()]))
     folded = fold_aligned(plain)
-    guessed = language_told(plain) or guess_language(plain)
+    guessed = language_told(plain) or usual or guess_language(plain)
     for language in dict.fromkeys((guessed, "english", *_LANGUAGES)):
         found = read_times(folded, said, "future", language, requested=True)
         if found:
