@@ -227,7 +227,7 @@ class Digest:
     async def summarize_thread(self, scope: Scope) -> str:
         """Return a summary of the newest messages of a thread, of everybody who did not switch memory off."""
         messages = await self._store.read(Messages(scope, within="thread", limit=_REQUESTED_PAGE))
-        wanted = await CalendarSteps(self.executor).of_those_who_want_it(messages)
+        wanted = await self.executor.of_those_who_want_it(messages)
         if not wanted:
             return ""
         # Private memories of the one who asks do not show in what everybody reads, only the meaning of the messages.
@@ -423,16 +423,20 @@ class Digest:
             covered = await executor.store.read(CoveredMessages(scope, summary.id))
             messages = [message for message in covered if message.seq >= summary.fresh]
         characters = executor.profile.summary_characters
+        heard = await executor.heard(scope, messages)
+        if summary.kind != "day":  # with the others' messages in their days, erasing finds what was read for days
+            heard = [message for message in heard if message.thread in summary.heard.get(message.user, ())]
+        said = [*messages, *heard]
         if summary.kind in ("rolling", "history"):
-            written = await executor.writer.onwards(scope, below[0] if below else None, messages, characters)
+            written = await executor.writer.onwards(scope, below[0] if below else None, said, characters)
         elif summary.kind == "day":
-            written = await executor.writer.of_messages(scope, messages, executor.profile.day_characters)
+            written = await executor.writer.of_messages(scope, said, executor.profile.day_characters)
         elif below:
             known = await executor.known_below(scope, below)
             written = await executor.writer.of_summaries(scope, below, characters, known)
         else:
-            known = await executor.known_of(scope, messages, await executor.worth(messages))
-            written = await executor.writer.of_messages(scope, messages, characters, known)
+            known = await executor.known_of(scope, messages, await executor.worth(said))
+            written = await executor.writer.of_messages(scope, said, characters, known)
         if written.model is None:
             return None
         change = Revise(
@@ -441,7 +445,7 @@ class Digest:
             written.text,
             model=written.model,
             prompt=written.prompt,
-            quality=await executor.quality(written, messages, below),
+            quality=await executor.quality(written, said, below),
             created_at=self.clock(),
         )
         try:
