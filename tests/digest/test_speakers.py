@@ -11,6 +11,8 @@ import pytest
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.errors import SourcesChanged
 from aforesaid.memory import Memory
+from aforesaid.models.prompts import load_prompt
+from aforesaid.models.tokens import count_tokens
 from aforesaid.store.messages import Messages
 from aforesaid.store.summaries import Archive
 from digesting import MovingClock, Scribe, remembering
@@ -186,3 +188,9 @@ async def test_erasing_finds_who_heard_it_after_a_move_to_another_store(location
         assert "Florent" in await texts(memory, "ann")
         await memory.purge("bob")
         assert "Florent" not in await texts(memory, "ann", active=None)
+
+
+@pytest.mark.defect("L2")
+@pytest.mark.parametrize("name", ["summarize", "fold", "roll", "week", "day", "history", "portrait"])
+def test_the_instructions_of_a_prompt_have_at_most_350_tokens(name: str) -> None:
+    assert count_tokens(load_prompt(name).sections["system"]) <= 350

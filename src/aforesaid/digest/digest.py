@@ -17,6 +17,7 @@ from aforesaid.digest.tree import Step, Steps, TreeSteps
 from aforesaid.digest.writing import WITHOUT_MODEL, Writer, shortened
 from aforesaid.domain.chat_message import ChatMessage, answered_calls, chat_tool_calls
 from aforesaid.domain.checks import Within, now
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Backlog, Entry, Scope
 from aforesaid.domain.setting import cleared_up_to, wants_memory
@@ -109,6 +110,21 @@ class Tiers:
     messages: int
     """The whole history."""
     context: HistoryContext
+
+
+_MOST_ITEMS: Final = 20
+"""Maximum items of an analysis without a model. A model may write as many."""
+
+
+def history_items(memories: Sequence[MemoryRecord], today: date) -> tuple[HistoryItem, ...]:
+    """Return the most important memories that are not over as items, for an analysis that no model wrote."""
+    ends = {each.id: each.event.end if each.event is not None else each.expires_at for each in memories}
+    items = [
+        HistoryItem(each.text, max(1, round(each.importance / 2)), each.importance / 10, each.tags, end and end.date())
+        for each in sorted(memories, key=lambda memory: (-memory.importance, -memory.id))
+        if (end := ends[each.id]) is None or end.date() >= today
+    ]
+    return tuple(items[:_MOST_ITEMS])
 
 
 BASELINE: Final = HistoryContext("Nothing is known about the history yet.")
