@@ -22,8 +22,6 @@ Reach: TypeAlias = Literal["chunks", "thread", "user", "sources"]
 CONTINUED: Final = ("rolling", "history")
 """Kinds of which each summary continues the previous one."""
 
-HEARD: Final = "heard"
-"""The key of a summary's details that names whose messages were read beside the owner's, each with their threads."""
 HEARD_BEFORE: Final = 3_600_000_000
 """Microseconds before the first message of a summary in which others may have said what was read for it."""
 
@@ -178,8 +176,11 @@ class Summary:
 
     @property
     def heard(self) -> Mapping[str, Sequence[str]]:
-        """Whose messages were read for it beside the owner's, each with the shared threads that these are in."""
-        heard: Mapping[str, Sequence[str]] = (self.details or {}).get(HEARD, {})
+        """Whose messages were read for it beside the owner's, each with the shared threads that these are in.
+
+        `store.summaries` writes it into the details, and `store.erasing` searches for it there.
+        """
+        heard: Mapping[str, Sequence[str]] = (self.details or {}).get("heard", {})
         return heard
 
     @property

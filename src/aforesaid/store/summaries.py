@@ -12,16 +12,7 @@ from aforesaid.domain.checks import microseconds, moment, now
 from aforesaid.domain.memory import NoteKey
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import (
-    CONTINUED,
-    HEARD,
-    Quality,
-    Summary,
-    SummaryDraft,
-    ViewDraft,
-    check_origin,
-    summary_text,
-)
+from aforesaid.domain.summary import CONTINUED, Quality, Summary, SummaryDraft, ViewDraft, check_origin, summary_text
 from aforesaid.domain.transfer import Restored, SummaryRow
 from aforesaid.errors import NotFound, SourcesChanged, quoted
 from aforesaid.store.checksums import inserting
@@ -657,7 +648,7 @@ def _with_heard(draft: SummaryDraft | ViewDraft, sources: Sequence[Summary] = ()
     ):
         found.setdefault(user, set()).add(thread)
     details = draft.details if isinstance(draft, ViewDraft) else None
-    return {**(details or {}), HEARD: {user: sorted(found[user]) for user in sorted(found)}} if found else details
+    return {**(details or {}), "heard": {user: sorted(found[user]) for user in sorted(found)}} if found else details
 
 
 def _expected_previous(draft: ViewDraft) -> Answer[Summary | None]:

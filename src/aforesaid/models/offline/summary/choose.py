@@ -290,10 +290,7 @@ _CENTRAL: Final = 0.527
 _LENGTH: Final = 0.68
 """Exponent of the length by which a sentence's value is divided; below 1, because long sentences say more."""
 _ITSELF: Final = 2.0
-"""Value of each matter, added to that of its words, so that one whose words were all used before keeps some value.
-
-The same words often return in the last message about a matter, which says how it ended.
-"""
+"""Value of each matter beside that of its words: how it ended is often told in words that were used before."""
 _NEW_SPEAKER: Final = 1.55
 """Value added to a sentence of a speaker who has none in the summary yet."""
 
