@@ -217,7 +217,7 @@ async def end(task: asyncio.Task[Any] | None) -> None:
 async def to_the_end(function: Callable[P, T], *values: P.args, **named: P.kwargs) -> T:
     """Run a function in another thread. If the caller is cancelled meanwhile, wait until the function has returned.
 
-    For changes that the caller protects with a lock: otherwise the lock would be free before they are complete.
+    A caller that holds a lock meanwhile releases it only after the function has returned.
     """
     working = asyncio.ensure_future(asyncio.to_thread(function, *values, **named))
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -226,3 +226,27 @@ async def test_old_conversations_are_archived_and_the_history_is_compressed_dail
         tiers = await ann.tiers()
         assert [message.seq for message in tiers.mid_term] == list(range(39, 45))
         assert (await memory.verify()).ok
+
+
+@pytest.mark.req("C15", "C16")
+async def test_an_analysis_without_a_model_lists_what_is_counted_and_remembered(location: str) -> None:
+    clock = MovingClock(datetime.now(UTC))
+    async with remembering(location, "account", clock=clock) as memory:
+        ann = memory.user("ann")
+        await say(ann, 1, 10, clock.time)
+        await ann.note("preference", "Ann prefers tea over coffee")
+        await ann.note("instruction", "Always answer in metric units")
+        await ann.note("fact", "Ann is allergic to penicillin", importance=9)
+        await ann.note("schedule", "Dentist", when=clock.time + timedelta(days=3), importance=6)
+        await ann.preferences()
+        found = await ann.analyze()
+        assert found.topics
+        assert found.preferences == ("Ann prefers tea over coffee",)
+        assert found.style.startswith("Always answer in metric units")
+        assert [(each.text, each.priority, each.expires is None) for each in found.items] == [
+            ("Ann is allergic to penicillin", 4, True),
+            ("Dentist", 3, False),
+        ]
+        assert await ann.history_context() == found
+        clock.forward(days=5)
+        assert [each.text for each in (await ann.history_context()).items] == ["Ann is allergic to penicillin"]

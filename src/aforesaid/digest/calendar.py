@@ -15,12 +15,10 @@ from aforesaid.digest.writing import WITHOUT_MODEL, Written
 from aforesaid.domain.checks import EARLIEST, LATEST, microseconds, moment, to_zone
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Entry, Passed, Scope, Subject, Touch, direct_thread, is_direct
-from aforesaid.domain.setting import wants_memory
 from aforesaid.domain.summary import Summary, ViewDraft
 from aforesaid.errors import InvalidInput
 from aforesaid.models.embed.caching import MessageVectors
 from aforesaid.models.prompts import name_speakers
-from aforesaid.profiles.effective import settings_of
 from aforesaid.profiles.recipe import POLICIES
 from aforesaid.store.agenda import FinishEntry, PlannedEntry
 from aforesaid.store.messages import Messages, MessagesBetween
@@ -129,7 +127,7 @@ class CalendarSteps:
             # Make one missing week summary of a participant of yesterday.
             days = self.history_days(when.day + timedelta(days=1))
             messages = await self._executor.store.read(MessagesBetween(when.space, when.since, when.until))
-            for user in dict.fromkeys(message.user for message in await self.of_those_who_want_it(messages)):
+            for user in dict.fromkeys(message.user for message in await self._executor.of_those_who_want_it(messages)):
                 scope = Scope(when.space, user, direct_thread(user))
                 week, made = await self._week(scope, days)
                 if week is not None and made:
@@ -174,7 +172,7 @@ class CalendarSteps:
     async def _make_day(self, entry: Entry, when: _Day) -> Step:
         store, now = self._executor.store, self._executor.clock()
         messages = await store.read(MessagesBetween(when.space, when.since, when.until))
-        wanted = await self.of_those_who_want_it(messages)
+        wanted = await self._executor.of_those_who_want_it(messages)
         writer, characters = self._executor.writer, self._executor.profile.day_characters
         parts: dict[str, list[Written]] = {}
         told: dict[str, list[Message]] = {}
@@ -207,17 +205,6 @@ class CalendarSteps:
         done = FinishEntry(entry.subject, max(last, entry.last_seq), when.until, done_at=now)
         made = await self._executor.store_views(drafts, done)
         return Step(tuple(made), len(messages))
-
-    async def of_those_who_want_it(self, messages: Sequence[Message]) -> list[Message]:
-        """Leave out messages of people who switched memory off: no summary contains them."""
-        store = self._executor.store
-        places = {(message.space, message.user) for message in messages}
-        wanting = {
-            (space, user)
-            for space, user in places
-            if wants_memory(await settings_of(store, Scope(space, user, direct_thread(user))))
-        }
-        return [message for message in messages if (message.space, message.user) in wanting]
 
     async def _draft(
         self,

@@ -17,6 +17,7 @@ from aforesaid.digest.tree import Step, Steps, TreeSteps
 from aforesaid.digest.writing import WITHOUT_MODEL, Writer, shortened
 from aforesaid.domain.chat_message import ChatMessage, answered_calls, chat_tool_calls
 from aforesaid.domain.checks import Within, now
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Backlog, Entry, Scope
 from aforesaid.domain.setting import cleared_up_to, wants_memory
@@ -109,6 +110,21 @@ class Tiers:
     messages: int
     """The whole history."""
     context: HistoryContext
+
+
+_MOST_ITEMS: Final = 20
+"""Maximum items of an analysis without a model. A model may write as many."""
+
+
+def history_items(memories: Sequence[MemoryRecord], today: date) -> tuple[HistoryItem, ...]:
+    """Return the most important memories that are not over as items, for an analysis that no model wrote."""
+    ends = {each.id: each.event.end if each.event is not None else each.expires_at for each in memories}
+    items = [
+        HistoryItem(each.text, max(1, round(each.importance / 2)), each.importance / 10, each.tags, end and end.date())
+        for each in sorted(memories, key=lambda memory: (-memory.importance, -memory.id))
+        if (end := ends[each.id]) is None or end.date() >= today
+    ]
+    return tuple(items[:_MOST_ITEMS])
 
 
 BASELINE: Final = HistoryContext("Nothing is known about the history yet.")
@@ -227,7 +243,7 @@ class Digest:
     async def summarize_thread(self, scope: Scope) -> str:
         """Return a summary of the newest messages of a thread, of everybody who did not switch memory off."""
         messages = await self._store.read(Messages(scope, within="thread", limit=_REQUESTED_PAGE))
-        wanted = await CalendarSteps(self.executor).of_those_who_want_it(messages)
+        wanted = await self.executor.of_those_who_want_it(messages)
         if not wanted:
             return ""
         # Private memories of the one who asks do not show in what everybody reads, only the meaning of the messages.
@@ -423,16 +439,20 @@ class Digest:
             covered = await executor.store.read(CoveredMessages(scope, summary.id))
             messages = [message for message in covered if message.seq >= summary.fresh]
         characters = executor.profile.summary_characters
+        heard = await executor.heard(scope, messages)
+        if summary.kind != "day":  # with the others' messages in their days, erasing finds what was read for days
+            heard = [message for message in heard if message.thread in summary.heard.get(message.user, ())]
+        said = [*messages, *heard]
         if summary.kind in ("rolling", "history"):
-            written = await executor.writer.onwards(scope, below[0] if below else None, messages, characters)
+            written = await executor.writer.onwards(scope, below[0] if below else None, said, characters)
         elif summary.kind == "day":
-            written = await executor.writer.of_messages(scope, messages, executor.profile.day_characters)
+            written = await executor.writer.of_messages(scope, said, executor.profile.day_characters)
         elif below:
             known = await executor.known_below(scope, below)
             written = await executor.writer.of_summaries(scope, below, characters, known)
         else:
-            known = await executor.known_of(scope, messages, await executor.worth(messages))
-            written = await executor.writer.of_messages(scope, messages, characters, known)
+            known = await executor.known_of(scope, messages, await executor.worth(said))
+            written = await executor.writer.of_messages(scope, said, characters, known)
         if written.model is None:
             return None
         change = Revise(
@@ -441,7 +461,7 @@ class Digest:
             written.text,
             model=written.model,
             prompt=written.prompt,
-            quality=await executor.quality(written, messages, below),
+            quality=await executor.quality(written, said, below),
             created_at=self.clock(),
         )
         try:

@@ -19,17 +19,21 @@ from uuid import uuid4
 
 from aforesaid.background import SingleFlight
 from aforesaid.digest.quality import measure
-from aforesaid.digest.sources import NOTHING_KNOWN, Weights, Worth, shown_numbers, weights, worth_of
+from aforesaid.digest.sources import NOTHING_KNOWN, Weights, Worth, newest, shown_numbers, weights, worth_of
 from aforesaid.digest.writing import Writer, Written
 from aforesaid.domain.checks import now
+from aforesaid.domain.hit import MessageFilter
 from aforesaid.domain.message import Message
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import Quality, Summary, SummaryDraft, ViewDraft
+from aforesaid.domain.scope import Scope, direct_thread, is_direct
+from aforesaid.domain.setting import wants_memory
+from aforesaid.domain.summary import HEARD_BEFORE, Quality, Summary, SummaryDraft, ViewDraft
 from aforesaid.errors import ModelError, SourcesChanged, StoreError
 from aforesaid.models.embed import Embedder
 from aforesaid.models.embed.caching import MessageVectors
 from aforesaid.models.salience import ENCODER, load_salience
 from aforesaid.profiles import Profile
+from aforesaid.profiles.effective import settings_of
+from aforesaid.store.messages import Messages
 from aforesaid.store.operations import Change
 from aforesaid.store.people import Marks, PutMark
 from aforesaid.store.summaries import AddView, Archive
@@ -157,6 +161,8 @@ _LEAST_OF_MESSAGES: Final = 300
 _PART_OF_MESSAGES: Final = 3
 """A summary of messages may have a third of their characters, and at least 300."""
 _LEAST_OF_SUMMARIES: Final = 600
+_HEARD: Final = 5
+"""Messages of a shared thread that are read for each message of the user there, at most: its own is one of them."""
 _PART_OF_SUMMARIES: Final = 2
 """A summary of summaries may have half of their characters, and at least 600."""
 
@@ -177,10 +183,12 @@ class Executor:
         return None if self._vectors is None else self._vectors.embedder.name
 
     async def archive_messages(self, scope: Scope, messages: Sequence[Message]) -> Summary:
-        room = self._room(sum(len(message.text) for message in messages), _LEAST_OF_MESSAGES, _PART_OF_MESSAGES)
-        held = await self.holding(messages)
-        known = await self.known_of(scope, messages, await self.worth(messages, held))
-        written = await self.writer.of_messages(scope, messages, room, known)
+        heard = await self.heard(scope, messages)
+        said = [*messages, *heard]
+        room = self._room(sum(len(message.text) for message in said), _LEAST_OF_MESSAGES, _PART_OF_MESSAGES)
+        held = await self.holding(said)
+        known = await self.known_of(scope, messages, await self.worth(said, held))
+        written = await self.writer.of_messages(scope, said, room, known)
         sources = tuple(message.seq for message in messages)
         draft = SummaryDraft(
             scope,
@@ -189,8 +197,9 @@ class Executor:
             model=written.model,
             prompt=written.prompt,
             shown=shown_numbers(messages),
+            heard=shown_numbers(heard),
         )
-        return await self._archive(draft, await self.quality(written, messages, (), held))
+        return await self._archive(draft, await self.quality(written, said, (), held))
 
     async def archive_summaries(self, scope: Scope, summaries: Sequence[Summary]) -> Summary:
         room = self._room(sum(len(summary.text) for summary in summaries), _LEAST_OF_SUMMARIES, _PART_OF_SUMMARIES)
@@ -204,14 +213,42 @@ class Executor:
         """Return what a user's messages change in what is known. `worth` is by their meaning, where that is known."""
         if not messages:
             return NOTHING_KNOWN
-        seqs, zone = {message.seq for message in messages}, self.writer.zone(scope.space)
-        own = {seq: worth[seq] for seq in seqs & worth.keys()}
-        return await weights(self.store, scope, min(seqs), max(seqs), zone, own)
+        seqs, zone = [message.seq for message in messages], self.writer.zone(scope.space)
+        return await weights(self.store, scope, min(seqs), max(seqs), zone, worth)
 
     async def known_below(self, scope: Scope, summaries: Sequence[Summary]) -> Weights:
         """Return what is known of the messages that a user's summaries cover."""
         first, last = min(each.first for each in summaries), max(each.last for each in summaries)
         return await weights(self.store, scope, first, last, self.writer.zone(scope.space))
+
+    async def of_those_who_want_it(self, messages: Sequence[Message]) -> list[Message]:
+        """Leave out messages of people who switched memory off: no summary contains them."""
+        people = {(message.space, message.user) for message in messages}
+        wanting = {
+            (space, user)
+            for space, user in people
+            if wants_memory(await settings_of(self.store, Scope(space, user, direct_thread(user))))
+        }
+        return [message for message in messages if (message.space, message.user) in wanting]
+
+    async def heard(self, scope: Scope, messages: Sequence[Message]) -> list[Message]:
+        """Return what others said in shared threads between messages of the user, and shortly before the first ones."""
+        threads: dict[str, list[Message]] = {}
+        for message in newest(messages):
+            if not is_direct(message.thread):
+                threads.setdefault(message.thread, []).append(message)
+        heard: list[Message] = []
+        for thread, own in threads.items():
+            since, mine = own[0].position.at - HEARD_BEFORE, {message.seq for message in own}
+            where = MessageFilter(since=since)
+            here = Scope(scope.space, scope.user, thread)
+            found = await self.store.read(Messages(here, "thread", _HEARD * len(own), own[-1].position, where=where))
+            # What was said before the user's last message that is not among these is for the summary of that one.
+            begin = max(
+                (n for n, each in enumerate(found, 1) if each.user == scope.user and each.seq not in mine), default=0
+            )
+            heard += [each for each in found[begin:] if each.user != scope.user]
+        return await self.of_those_who_want_it(heard)
 
     async def worth(self, messages: Sequence[Message], held: MessageVectors | None = None) -> dict[int, Worth]:
         """Return the worth of what people said, by its meaning, where the built-in encoder has its vectors."""
@@ -233,10 +270,12 @@ class Executor:
             return self._vectors
 
     async def roll(self, scope: Scope, previous: Summary | None, messages: Sequence[Message]) -> Summary:
-        characters, held = self.profile.summary_characters, await self.holding(messages)
-        known = await self.known_of(scope, messages, await self.worth(messages, held))
-        written = await self.writer.onwards(scope, previous, messages, characters, known)
-        return await self._continue(scope, "rolling", written, previous, messages, held)
+        heard = await self.heard(scope, messages)
+        said = [*messages, *heard]
+        held = await self.holding(said)
+        known = await self.known_of(scope, messages, await self.worth(said, held))
+        written = await self.writer.onwards(scope, previous, said, self.profile.summary_characters, known)
+        return await self._continue(scope, "rolling", written, previous, messages, held, heard)
 
     async def analyse(
         self, scope: Scope, previous: Summary | None, messages: Sequence[Message], today: date
@@ -280,6 +319,7 @@ class Executor:
         previous: Summary | None,
         messages: Sequence[Message],
         held: MessageVectors | None,
+        heard: Sequence[Message] = (),
     ) -> Summary:
         draft = ViewDraft(
             scope,
@@ -293,8 +333,9 @@ class Executor:
             model=written.model,
             prompt=written.prompt,
             details=written.details,
-            quality=await self.quality(written, messages, () if previous is None else (previous,), held),
+            quality=await self.quality(written, [*messages, *heard], () if previous is None else (previous,), held),
             created_at=self.clock(),
             shown=shown_numbers(messages),
+            heard=shown_numbers(heard),
         )
         return (await self.store_views([draft]))[0]

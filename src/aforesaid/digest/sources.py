@@ -124,7 +124,7 @@ _MOST_WORTH: Final = 3.5
 _USUAL: Final = 6
 """The importance of a message as the salience model guesses it, usually."""
 _UNCLEAR: Final = -0.1
-"""Clarity below which a message is told with the one before."""
+"""A message whose clarity is below this is quoted together with the message before it."""
 _MOST: Final = 0.5
 """Maximum share of a summary that is added for memories which it does not state."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -21,6 +21,9 @@ Reach: TypeAlias = Literal["chunks", "thread", "user", "sources"]
 
 CONTINUED: Final = ("rolling", "history")
 """Kinds of which each summary continues the previous one."""
+
+HEARD_BEFORE: Final = 3_600_000_000
+"""Microseconds before the first message of a summary in which others may have said what was read for it."""
 
 NOTHING_SAID: Final = "(nothing was said in words)"
 """The text of a summary whose messages have no words: all of them are images, or were taken back."""
@@ -60,6 +63,8 @@ class SummaryDraft:
     """In microseconds; None for now."""
     shown: tuple[int, ...] = ()
     """Sequence numbers of the messages whose texts were read for it; none may have been replaced when it is stored."""
+    heard: tuple[int, ...] = ()
+    """The same of what others said in shared threads."""
 
     def __post_init__(self) -> None:
         """Raise InvalidInput for an empty summary, or one without sources."""
@@ -99,6 +104,8 @@ class ViewDraft:
     created_at: int | None = None
     shown: tuple[int, ...] = ()
     """Sequence numbers of the messages whose texts were read for it; none may have been replaced when it is stored."""
+    heard: tuple[int, ...] = ()
+    """The same of what others said in shared threads."""
 
     def __post_init__(self) -> None:
         """Raise InvalidInput for an unknown kind, for an empty summary, or for one that covers nothing."""
@@ -166,6 +173,15 @@ class Summary:
     def covered(self) -> int:
         """Number of rows of the log that it covers."""
         return self.messages if self.rows is None else self.rows
+
+    @property
+    def heard(self) -> Mapping[str, Sequence[str]]:
+        """Whose messages were read for it beside the owner's, each with the shared threads that these are in.
+
+        `store.summaries` writes it into the details, and `store.erasing` searches for it there.
+        """
+        heard: Mapping[str, Sequence[str]] = (self.details or {}).get("heard", {})
+        return heard
 
     @property
     def valid(self) -> bool:

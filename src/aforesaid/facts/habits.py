@@ -202,10 +202,10 @@ class HabitCounter:
                 await self._store.apply([habits])
         return counts
 
-    async def stored_habits(self, scope: Scope) -> str:
-        """Return the stored habits in one line, without counting new messages."""
+    async def stored_preferences(self, scope: Scope, stated: Sequence[MemoryRecord] = ()) -> Preferences:
+        """Return the preferences of a user as they were counted last, without counting new messages."""
         counts, _, _ = await self._stored(scope)
-        return preferences(counts, UTC, ()).habits()
+        return preferences(counts, UTC, stated)
 
     async def _stored(self, scope: Scope) -> tuple[Counts, int, str]:
         kept = await self._store.read(DerivedText(scope, KIND))

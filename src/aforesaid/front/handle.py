@@ -272,7 +272,7 @@ class Services:
 
     async def habits(self, scope: Scope) -> str:
         """Return the counted habits of a user."""
-        return await self.habit_counter.stored_habits(scope)
+        return (await self.habit_counter.stored_preferences(scope)).habits()
 
     async def observe(self, scope: Scope, after: int, messages: Sequence[Message]) -> None:
         """Update the counted habits of a user."""

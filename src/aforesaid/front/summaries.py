@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain import checks
 from aforesaid.domain.chat_message import ChatMessage
-from aforesaid.domain.checks import Within
+from aforesaid.domain.checks import Within, moment
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, direct_thread
 from aforesaid.domain.summary import Summary, SummaryKind, summary_text
 from aforesaid.front.handle import IN_METHOD, UserHandle, public
+from aforesaid.store.memories import Memories
 from aforesaid.store.messages import MessageById, VersionsOf
 from aforesaid.store.summaries import CoveredMessages, RollBack, Summaries, SummariesAbove
 
@@ -23,6 +25,8 @@ MOST_FOR_LLM: Final = 100
 """Messages that `messages_for_llm` returns where there is no summary."""
 MOST_COVERED: Final = 10_000
 """Maximum number of messages that a caller's summary may cover beyond the previous one."""
+_MOST_LISTED: Final = 10
+"""Maximum topics, and maximum preferences, of an analysis without a model. A model may write as many."""
 
 
 class UserSummaries(UserHandle):
@@ -174,9 +178,28 @@ class UserSummaries(UserHandle):
 
         Raises ModelError when a model has to do it and none answers; then everything is as it was.
         """
-        return await self._services.digest.analyze(self.scope)
+        return await self._completed(await self._services.digest.analyze(self.scope))
+
+    async def _completed(self, found: HistoryContext) -> HistoryContext:
+        """Return an analysis, completed from what is counted and remembered if no model wrote it."""
+        if found.made_at is None or any((found.topics, found.preferences, found.style, found.items)):
+            return found
+        from aforesaid.digest.digest import history_items  # noqa: PLC0415 - loaded with the digest
+
+        memories = await self._services.store.read(Memories(self.scope))
+        liked = [each for each in memories if each.kind == "preference"]
+        asked = [each.text for each in memories if each.kind == "instruction"]
+        counted = await self._services.habit_counter.stored_preferences(self.scope, liked)
+        today = moment(self._services.digest.clock()).date()
+        return replace(
+            found,
+            topics=tuple(word for word, _ in counted.topics[:_MOST_LISTED]),
+            preferences=counted.stated[:_MOST_LISTED],
+            style=" ".join([*asked, replace(counted, topics=()).habits()]).strip(),
+            items=history_items([each for each in memories if each.kind not in ("preference", "instruction")], today),
+        )
 
     @public(audit=("summaries.read", "history context"))
     async def history_context(self) -> HistoryContext:
         """Return the analysis of the whole history; a baseline if there is none yet."""
-        return await self._services.digest.history_context(self.scope)
+        return await self._completed(await self._services.digest.history_context(self.scope))

@@ -8,10 +8,11 @@ them.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import exp, inf, log1p
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from aforesaid.domain.caches import holds_texts
 from aforesaid.domain.checks import Kind
 from aforesaid.domain.memory import KINDS
 from aforesaid.extras import np, re
@@ -221,11 +222,17 @@ def read_salience(data: bytes) -> SalienceModel:
     )
 
 
+_CACHED: Final = 1_000
+"""Texts whose properties are cached: a message is judged when it is learned from, and for each summary."""
+
+
 def weights() -> bytes:
     """Return the file of weights. Raises ModelError if it is not the expected one."""
     return read_weights("salience.npz", _WEIGHTS)
 
 
+@holds_texts
+@lru_cache(_CACHED)
 def text_features(text: str) -> list[float]:
     """Return the properties of a text that the model reads beside its vector."""
     text = text[:CHARACTERS]

@@ -16,7 +16,7 @@ from aforesaid.domain.memory import EDITED
 from aforesaid.domain.memory import TAKEN_BACK as WITHDRAWN
 from aforesaid.domain.message import Draft, Message
 from aforesaid.domain.scope import Entry, Scope, Subject, is_direct
-from aforesaid.domain.summary import Summary
+from aforesaid.domain.summary import HEARD_BEFORE, Summary
 from aforesaid.domain.transfer import Purged
 from aforesaid.store.agenda import entries_of, planned, progress_of, put_entries
 from aforesaid.store.checksums import both, setting
@@ -60,6 +60,11 @@ _SUMMARIES_OF_USERS: Final = f"""
     UNION SELECT s.id FROM person p JOIN summary s ON s.owner = p.id
      WHERE p.space = $1 AND s.kind = 'day' AND s.day IN (SELECT value FROM json_each($3)))]]
 """
+_HEARING: Final = f"""
+{SUMMARY} WHERE [[y.space = $1 ~ o.space = $1]] AND [[jsonb_exists_any(y.details::jsonb -> 'heard', $2::text[])
+ ~ EXISTS (SELECT 1 FROM json_each(y.details, '$.heard') WHERE key IN (SELECT value FROM json_each($2)))]]
+"""
+"""The summaries for which messages of the users $2 were read beside those of their owner."""
 _RELATED: Final = f"""
 {SUMMARY} WHERE [[y.space = $1 AND ]]y.id IN (
     SELECT summary FROM summary_source WHERE [[space = $1 AND ]]{listed("source", "$2")}
@@ -428,6 +433,8 @@ def _resting(space: str, messages: Sequence[MessageToPurge], purged: Scope | Non
 
     - memories that have one of them as a source, with all their versions;
     - summaries that cover one of them, or did when they were made; those of a day on which it was said to several;
+    - summaries of others for which one of them was read, because it was said in a shared thread; with `purged`, any of
+      that user's;
     - archives of other sources of these memories, because summaries state important memories;
     - summaries that were made from one of these, or are the version before or after it.
 
@@ -451,6 +458,9 @@ def _resting(space: str, messages: Sequence[MessageToPurge], purged: Scope | Non
         or _covers(summary, by_user[summary.user])
         or (summary.reach == "chunks" and _covers(summary, stating[summary.user]))
     }
+    said = {message.user for message in messages if not is_direct(message.thread)} | ({user} - {None})
+    hearing = read_summaries((yield from rows(_HEARING, space, sorted(said)))) if said else []
+    new |= {each.id: each for each in hearing if user in each.heard or _heard(each, by_user)}
     gone: dict[int, Summary] = {}
     while new:
         gone |= new
@@ -495,6 +505,16 @@ def _covers(summary: Summary, messages: Sequence[MessageToPurge]) -> bool:
     return any(
         began <= message.at <= ended and (summary.reach == "user" or summary.thread == message.thread)
         for message in messages[first : bisect_right(messages, summary.last, key=by_seq)]
+    )
+
+
+def _heard(summary: Summary, messages: Mapping[str, Sequence[MessageToPurge]]) -> bool:
+    """Return whether one of these messages, by their owners, may have been read for a summary of somebody else."""
+    began, ended = microseconds(summary.began_at, "the time"), microseconds(summary.ended_at, "the time")
+    return any(
+        message.thread in threads and began - HEARD_BEFORE <= message.at <= ended
+        for user, threads in summary.heard.items()
+        for message in messages.get(user, ())
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import Any, Final, NamedTuple
@@ -226,6 +226,9 @@ _SIMILAR: Final = f"""
    AND y.thread = {A_THREAD.format("$3")} AND y.kind = $4 AND y.level = $5 AND y.first_seq = $6 AND y.last_seq = $7
    AND y.prompt = $8 AND y.day = $9 AND y.version = $10 AND
 """
+_HEARD: Final = f"""
+{MESSAGE} WHERE [[log.space = $1 ~ o.space = $1]] AND {listed("log.seq", "$2")} AND [[log.shared ~ log.shared = 1]]
+"""
 _ARCHIVE: Final = f"UPDATE log SET active = false, chunk = $2 WHERE [[space = $1 AND ]]{listed('seq', '$3')}"
 _RELEASE: Final = f"UPDATE log SET active = true, chunk = NULL WHERE {OWNED} AND chunk = $3"
 _ARCHIVED: Final = (
@@ -381,12 +384,12 @@ class Archive(Change):
         yield from expect_user(scope)
         if draft.messages:
             level, (chunks, covered) = 1, (yield from _archive_messages(within, draft))
+            details = yield from _with_heard(draft)
         else:
-            level, chunks, covered = yield from _archive_summaries(within, scope, draft.summaries)
-        summary = _add(
-            within,
-            replace(_drafted(draft, covered), level=level, chunks=chunks, sources=tuple(sorted(draft.summaries))),
-        )
+            level, chunks, covered, details = yield from _archive_summaries(within, draft)
+        sources = tuple(sorted(draft.summaries))
+        drafted = replace(_drafted(draft, covered), details=details)
+        summary = _add(within, replace(drafted, level=level, chunks=chunks, sources=sources))
         subject = f"summary {summary.id}, level {level}, chunks {list(chunks)}"
         within.audit(scope, self.actor, "archive", subject)
         return summary
@@ -444,8 +447,9 @@ class AddView(Change):
         covered = yield from _covered(draft)
         if draft.shown:
             expect_newest((yield from MessagesByNumber(scope, draft.shown).answer()))
+        details = yield from _with_heard(draft, [previous] if previous is not None and draft.continues else ())
         summary = replace(
-            _drafted(draft, covered), reach=draft.reach, day=draft.day, details=draft.details, sources=draft.summaries
+            _drafted(draft, covered), reach=draft.reach, day=draft.day, details=details, sources=draft.summaries
         )
         if previous is not None:
             if draft.continues:
@@ -615,16 +619,36 @@ def _archive_messages(within: Transaction, draft: SummaryDraft) -> Answer[tuple[
 
 
 def _archive_summaries(
-    within: Transaction, scope: Scope, numbers: tuple[int, ...]
-) -> Answer[tuple[int, tuple[int, ...], Coverage]]:
-    sources = yield from summaries_by_number(scope, numbers)
-    if len(sources) != len(numbers):
+    within: Transaction, draft: SummaryDraft
+) -> Answer[tuple[int, tuple[int, ...], Coverage, Mapping[str, Any] | None]]:
+    sources = yield from summaries_by_number(draft.scope, draft.summaries)
+    if len(sources) != len(draft.summaries):
         raise NotFound("a summary to be archived is not one of this user's")
     if not all(source.active and source.reach == "chunks" for source in sources):
         raise SourcesChanged("a summary to be archived is archived or rolled back already")
     for source in sources:
         _set_state(within, replace(source, active=False))
-    return max(source.level for source in sources) + 1, _chunks_of(sources), _coverage_of(sources)
+    details = yield from _with_heard(draft, sources)
+    return max(source.level for source in sources) + 1, _chunks_of(sources), _coverage_of(sources), details
+
+
+def _with_heard(draft: SummaryDraft | ViewDraft, sources: Sequence[Summary] = ()) -> Answer[Mapping[str, Any] | None]:
+    """Return the details of a draft that say whose messages were read for it or for its sources. Raises SourcesChanged.
+
+    Erasing finds by them what quotes somebody else.
+    """
+    messages = read_messages((yield from rows(_HEARD, draft.scope.space, list(draft.heard)))) if draft.heard else []
+    if len(messages) != len(draft.heard):
+        raise SourcesChanged("a message of others that was read for the summary was erased since")
+    expect_newest(messages)
+    found: dict[str, set[str]] = {}
+    for user, thread in (
+        *((message.user, message.thread) for message in messages),
+        *((user, thread) for source in sources for user, threads in source.heard.items() for thread in threads),
+    ):
+        found.setdefault(user, set()).add(thread)
+    details = draft.details if isinstance(draft, ViewDraft) else None
+    return {**(details or {}), "heard": {user: sorted(found[user]) for user in sorted(found)}} if found else details
 
 
 def _expected_previous(draft: ViewDraft) -> Answer[Summary | None]:

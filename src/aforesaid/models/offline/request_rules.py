@@ -412,6 +412,8 @@ def may_be_asked(text: str) -> bool:
     return is_choice or (is_short and _ASKED_WITHIN.search(folded) is not None)
 
 
+@holds_texts
+@lru_cache(_ASKED)
 def asks(text: str) -> bool:
     """Return whether a text is a question: "when is the wedding", "tell me where I live", "wo wohne ich?"."""
     said = split_sentences(text)

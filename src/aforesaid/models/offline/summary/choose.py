@@ -110,6 +110,8 @@ _WORTHY: Final = 1.3
 """Worth from which a turn tells something, however few words it has: "She was born!"."""
 _WORTHLESS: Final = 0.35
 """Worth up to which a turn tells nothing, whatever its words are."""
+_SENTENCES: Final = 1_000
+"""Sentences whose words are cached: two people's summaries of one conversation weigh the same ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ class Sentence:
     """Whether its turn is understood without what was said before, as far as its meaning tells."""
     thread: str = ""
     answers: tuple[int, int] | None = None
-    """The place of what was said before, without which it is not understood, if that is told too."""
+    """The place of the sentence that it replies to, if the summary quotes that too; otherwise None."""
 
 
 class Weighed(NamedTuple):
@@ -149,55 +151,68 @@ class Weighed(NamedTuple):
 
 
 class _Read(NamedTuple):
-    sentence: Sentence
-    whole: str
-    """The original text, including interjections at the beginning."""
-    language: str
+    """What a text says by itself, wherever it stands."""
+
+    text: str
+    """Without interjections at the beginning."""
+    length: float
+    """The length in words."""
+    leans: bool
+    """Whether it begins with a word that points to something said before."""
     cues: tuple[str, ...]
     """The vocabulary lists that contain words of it."""
     kinds: dict[str, float]
     """The factor of each of its terms."""
     strong: float
+    factor: float
+    """The factor of its kind."""
 
 
 def weigh(sentences: Sequence[Sentence]) -> list[Weighed]:
     """Weigh every sentence of a conversation relative to the others."""
     usual = guess_language("\n".join(sentence.text for sentence in sentences[:200]))
     names = frozenset(word for name in {one.speaker for one in sentences} for word in words_of(name))
-    read = [_read(sentence, usual, names) for sentence in sentences]
+    read = [_read(sentence.text, usual, names) for sentence in sentences]
     frequency = Counter(term for one in read for term in one.kinds)
     turns = 1 + max((one.place[0] for one in sentences), default=0)
     return [
         Weighed(
-            one.sentence,
+            sentence if one.text == sentence.text else replace(sentence, text=one.text),
             {term: kind * (1 + _REPEATED * log(frequency[term])) for term, kind in one.kinds.items()},
-            _factor(one, turns),
-            length_in_words(one.sentence.text),
-            _is_telling(one),
+            _factor(one, sentence, turns),
+            one.length,
+            _is_telling(one, sentence.worth),
             one.strong,
-            not one.sentence.alone or begins_with_anaphor(one.whole, one.language),
+            not sentence.alone or one.leans,
         )
-        for one in read
+        for sentence, one in zip(sentences, read, strict=True)
     ]
 
 
-def _is_telling(read: _Read) -> bool:
+def _is_telling(read: _Read, worth: float) -> bool:
     """Return whether a sentence contains two specific words, or one and the first person, or changes what is known."""
-    worth = read.sentence.worth
     if read.strong >= _FEW:
         return worth > _WORTHLESS
     return read.strong > 0 and (worth >= _WORTHY or ("first_person" in read.cues and "reactions" not in read.cues))
 
 
-def _read(sentence: Sentence, usual: str, names: Collection[str]) -> _Read:
-    whole = sentence.text
+@holds_texts
+@lru_cache(_SENTENCES)
+def _read(whole: str, usual: str, names: frozenset[str]) -> _Read:
     language = guess_language(whole, usual)
     lists = vocabulary(language)
     core = without_opener(without_hesitation(whole, language), lists, names)
-    if core != whole:
-        sentence = replace(sentence, text=core)
     kinds, strong = _kinds(core, language, lists, names)
-    return _Read(sentence, whole, language, _cues(whole, language, lists), kinds, strong)
+    cues, factor = _cues(whole, language, lists), 1.0
+    for cue in cues:
+        factor *= _CUES[cue]
+    if is_question(whole):
+        factor *= _QUESTION
+    if whole.startswith(("[", "(", "*")):
+        factor *= _BRACKETED
+    if len(_SIGNS.findall(whole)) > _MANY_SIGNS * len(whole):
+        factor *= _SYMBOLS
+    return _Read(core, length_in_words(core), begins_with_anaphor(whole, language), cues, kinds, strong, factor)
 
 
 def _cues(whole: str, language: str, lists: Vocabulary) -> tuple[str, ...]:
@@ -257,33 +272,25 @@ def _pair(pair: str, words: Vocabulary) -> float | None:
     return _PAIR
 
 
-def _factor(read: _Read, turns: int) -> float:
-    turn = read.sentence.place[0]
-    factor = (1 + _EARLY * exp(-turn / _EARLY_TURNS)) * read.sentence.worth
+def _factor(read: _Read, sentence: Sentence, turns: int) -> float:
+    turn = sentence.place[0]
+    factor = (1 + _EARLY * exp(-turn / _EARLY_TURNS)) * sentence.worth
     if turn < len(_OPENING):
         factor *= 1 + _OPENING[turn] * min(1.0, _SHORT_CHAT / turns) ** 3
-    if read.sentence.assistant:
+    if sentence.assistant:
         factor *= _ASSISTANT
-    if read.strong < _FEW and read.sentence.worth < _WORTHY:
+    if read.strong < _FEW and sentence.worth < _WORTHY:
         factor *= _EMPTY
-    elif read.whole.endswith(("!", "！")):
+    elif sentence.text.endswith(("!", "！")):
         factor *= _EXCLAIMED
-    for cue in read.cues:
-        factor *= _CUES[cue]
-    if is_question(read.whole):
-        factor *= _QUESTION
-    if read.whole.startswith(("[", "(", "*")):
-        factor *= _BRACKETED
-    if len(_SIGNS.findall(read.whole)) > _MANY_SIGNS * len(read.whole):
-        factor *= _SYMBOLS
-    return factor
+    return factor * read.factor
 
 
 _CENTRAL: Final = 0.527
 _LENGTH: Final = 0.68
 """Exponent of the length by which a sentence's value is divided; below 1, because long sentences say more."""
 _ITSELF: Final = 2.0
-"""Value of a matter beside its words: what is told once more with other words may be the end of it."""
+"""Value of each matter beside that of its words: how it ended is often told in words that were used before."""
 _NEW_SPEAKER: Final = 1.55
 """Value added to a sentence of a speaker who has none in the summary yet."""
 
@@ -300,7 +307,7 @@ _UNCLEAR: Final = 0.6
 _LONGEST_CHAIN: Final = 3
 """Maximum turns of a matter."""
 _MATTERS: Final = 0.015
-"""Share of the value of the first chosen matter below which no other is told."""
+"""Choosing ends at the first matter that is worth less than this share of the first one."""
 _OF_OTHERS: Final = 0.35
 """Factor for what others said, in a summary for one person."""
 _CACHED: Final = 8
@@ -357,6 +364,9 @@ def _turns(weighed: Sequence[Weighed]) -> list[Weighed]:
 
 
 def _joined(part: Sequence[Weighed]) -> Weighed:
+    leans = part[0].leans or (part[0].strong < _FEW and part[0].length < _BARE + 1)
+    if len(part) == 1:
+        return part[0]._replace(leans=leans)
     terms: dict[str, float] = {}
     for one in part:
         terms.update({term: worth for term, worth in one.terms.items() if worth > terms.get(term, 0.0)})
@@ -366,7 +376,7 @@ def _joined(part: Sequence[Weighed]) -> Weighed:
         factor=max(one.factor for one in part),
         length=sum(one.length for one in part),
         telling=any(one.telling for one in part),
-        leans=part[0].leans or (part[0].strong < _FEW and part[0].length < _BARE + 1),
+        leans=leans,
         strong=sum(one.strong for one in part),
     )
 
