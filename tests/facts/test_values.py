@@ -122,6 +122,7 @@ async def test_one_medicine_does_not_take_the_place_of_another(memory: Memory) -
         ("I'm vegetarian.", "I eat meat again.", "diet", "vegetarian"),
         ("I work as a baker.", "I quit my job.", "job", "baker"),
         ("My cat is called Nina.", "My cat Nina died on Monday.", "pet", "cat Nina"),
+        ("Unser Kater heißt Mohrle.", "Mohrle mussten wir einschläfern lassen.", "pet", "Kater Mohrle"),
     ],
 )
 async def test_what_is_over_ends(memory: Memory, first: str, second: str, matter: str, value: str) -> None:
@@ -466,3 +467,19 @@ async def test_what_somebody_decides_not_to_do_ends_nothing(memory: Memory) -> N
 async def test_the_age_before_a_child_is_not_that_of_the_person_named_before(memory: Memory) -> None:
     ann = await tell(memory, "남편 이름은 준호고, 다섯 살 딸 서아가 있어요.")
     assert "age" not in await values(ann)
+
+
+@pytest.mark.defect("M1")
+async def test_news_after_somebody_elses_words_is_remembered_if_it_is_clear_by_itself(memory: Memory) -> None:
+    said = [
+        ("miwa", "how's the cat"),
+        ("haruka", "Pip went on tuesday. in her sleep. didnt want to bother you with the move on"),
+        ("miwa", "haha finally"),
+        ("haruka", "lol yes"),
+    ]
+    for minute, (who, text) in enumerate(said):
+        person = memory.user(who, space="friends", thread="chat")
+        await person.add("user", text, at=datetime.now(UTC) + timedelta(minutes=minute - 10), name=who.title())
+    await memory.upkeep()
+    assert any("Pip" in each.text for each in await memory.user("haruka", space="friends").memories())
+    assert await memory.user("miwa", space="friends").memories() == []
