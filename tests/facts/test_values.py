@@ -483,3 +483,12 @@ async def test_news_after_somebody_elses_words_is_remembered_if_it_is_clear_by_i
     await memory.upkeep()
     assert any("Pip" in each.text for each in await memory.user("haruka", space="friends").memories())
     assert await memory.user("miwa", space="friends").memories() == []
+
+
+@pytest.mark.defect("M8")
+async def test_a_quote_is_not_torn_where_a_value_in_it_is_known(memory: Memory) -> None:
+    said = "novedades!! me cogen de auxiliar en la biblioteca. empiezo el 1 de julio, de mañanas, y estoy muy contenta"
+    ann = await tell(memory, said)
+    quotes = [each.text for each in await ann.memories(active=None) if each.matter is None]
+    assert quotes
+    assert all("…" not in each for each in quotes)

@@ -261,7 +261,13 @@ def _quoted(
         first = _first_alone(sentences, first, language, answers=_asks(previous))
         if True not in telling[first:end]:
             return []
-    parts = _joined(sentences[first:end], wanted[first:end])
+    between = sentences[first:end]
+    # What values tell already is quoted all the same where the rest would be torn apart.
+    whole = sum(map(len, between)) <= _LONGEST
+    parts = _joined(
+        between,
+        [not is_question(each) if whole else want for each, want in zip(between, wanted[first:end], strict=True)],
+    )
     parts[0] = without_opener(parts[0], vocabulary(language), words_of(speaker.name))
     content = _content(" ".join(parts), language)
     points = begins_with_anaphor(parts[0], language)
