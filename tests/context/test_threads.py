@@ -36,7 +36,9 @@ def test_what_others_said_stays_when_ones_own_messages_are_summarised(tmp_path: 
                 bob.add("user", f"Bob says {number}: meet at noon", name="Bob", at=at)
             ann.add("user", f"chatter {number}", name="Ann", at=at)
         memory.upkeep()
-        assert text_of(ann.context("ok")).count("Bob says") == 3
+        # The summary of the conversation tells it, too, but perhaps not all of it.
+        said = text_of(ann.context("ok"))
+        assert all(f"\nBob: Bob says {number}: meet at noon" in said for number in (0, 20, 40))
         newest = ann.messages_for_llm(5)[-1]
     assert newest == {"role": "user", "content": "chatter 59"}
 
