@@ -85,7 +85,7 @@ _CHINESE: Final = re.compile(
 )
 """What ends a word in Chinese, roughly: words of grammar, and what is no letter."""
 _KOREAN: Final = re.compile(r"([가-힣]{2,8}?)(?:을|를|이랑|랑|에서|으로|하고|이는|한테|에게|부터|까지)(?![가-힣])")
-"""Nouns in Korean: what stands before a particle."""
+"""Nouns in Korean: the words before a particle."""
 _COUNTED: Final = 2
 """The version of what is counted. Other counts are made anew."""
 

@@ -114,6 +114,12 @@ def forget_fact(facts: str, what: str, names: Collection[str] = ()) -> FactRemov
 
 
 def _language_of(text: str, names: Collection[str] = ()) -> str:
+    return _language_among(text, tuple(names))
+
+
+@holds_texts
+@lru_cache(_CACHED)
+def _language_among(text: str, names: tuple[str, ...]) -> str:
     return language_told(text) or guess_language(text, names=names)
 
 
