@@ -404,3 +404,47 @@ async def test_a_search_during_a_purge_does_not_bring_names_back_into_the_cache(
 async def test_what_cannot_be_asked_for_is_refused(memory: aforesaid.Memory, wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         await memory.user("ann").search("anything", **wrong)
+
+
+@pytest.mark.defect("Q7")
+@pytest.mark.parametrize("embedder", [USE, "none"], ids=["encoder", "none"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What happened on 7 January 2024?",
+        "What happened in the first week of 2024?",
+        "Was war am 7. Januar 2024?",
+        "¿Qué hicimos el 7 de enero de 2024?",
+        "Que s'est-il passé le 7 janvier 2024 ?",
+        "Cosa è successo il 7 gennaio 2024?",
+        "O que aconteceu em 7 de janeiro de 2024?",
+        "Wat is er gebeurd op 7 januari 2024?",
+        "Что было 7 января 2024?",
+    ],
+)
+async def test_a_date_alone_finds_what_was_said_then(embedder: Any, question: str) -> None:  # noqa: ANN401 - a name, too
+    async with aforesaid.connect(":memory:", embedder=embedder) as memory:
+        ann = memory.user("ann")
+        for month, day, text in (
+            (1, 7, "We buried grandpa, it rained."),
+            (1, 19, "Back at work."),
+            (5, 4, "A market."),
+        ):
+            await ann.add("user", text, at=datetime(2024, month, day, 10, tzinfo=UTC))
+        await memory.upkeep()
+        found = await ann.search(question)
+        assert [hit.text for hit in found][:1] == ["We buried grandpa, it rained."]
+
+
+@pytest.mark.defect("Q7")
+async def test_the_last_weekend_is_found_and_not_another_one() -> None:
+    async with aforesaid.connect(":memory:", embedder=USE) as memory:
+        ann = memory.user("ann")
+        await ann.add("user", "On the weekend in May we were at the lake.", at=datetime(2026, 5, 2, 10, tzinfo=UTC))
+        await ann.add("user", "Flea market with Lena, bought a lamp.", at=datetime(2026, 11, 14, 10, tzinfo=UTC))
+        await memory.upkeep()
+        asked = datetime(2026, 11, 19, 12, tzinfo=UTC)
+        found = await ann.search("What did we do last weekend?", at=asked)
+        assert found[0].text == "Flea market with Lena, bought a lamp."
+        # What else is named decides first.
+        assert (await ann.search("Where was the lake, last weekend?", at=asked))[0].text.endswith("the lake.")

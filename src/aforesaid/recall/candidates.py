@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_arg
 from cachetools import LRUCache
 
 from aforesaid.background import begin
-from aforesaid.domain.checks import HitKind, Within, query_text
+from aforesaid.domain.checks import HitKind, Within, microseconds, query_text
 from aforesaid.domain.hit import EVERY_MESSAGE, MessageFilter
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
@@ -33,7 +33,7 @@ from aforesaid.store.messages import MessagesByNumber
 from aforesaid.store.ranking import MOST_GAIN, Posting, TextMatches, have
 from aforesaid.store.searches import MatchText, SearchVector
 from aforesaid.telemetry import OWN, SEARCH_VECTOR, Metrics, kind_of
-from aforesaid.text.times.find import Period, periods
+from aforesaid.text.times.find import Period, asks_for_a_time, periods
 from aforesaid.text.words import fold, word_key, words_of
 
 if TYPE_CHECKING:
@@ -59,17 +59,21 @@ class Question:
     words: frozenset[str]
     periods: tuple[Period, ...]
     asks_when: bool
+    is_time: bool = False
+    """Whether it names a time and nothing else: then it asks for what was said at that time."""
 
     @classmethod
     def of(cls, text: str, asked: datetime | None) -> Question:
         """Analyse a question. `asked`: when it is asked; None: now."""
         at, brief = asked or datetime.now(UTC), shortened(text)
+        named = tuple(periods(brief, at))
         return cls(
             text=text,
             asked=at,
             words=frozenset(words_of(text)),
-            periods=tuple(periods(brief, at)),
+            periods=named,
             asks_when=_WHEN.search(fold(brief)) is not None,
+            is_time=bool(named) and asks_for_a_time(brief, at),
         )
 
 
@@ -84,6 +88,8 @@ def without(text: str, names: frozenset[str]) -> str:
     return " ".join(kept) or text
 
 
+_LONGEST_TIME: Final = timedelta(days=31)
+"""The longest time for which all that was said then answers a question."""
 _PUNCTUATION: Final = 10
 """Characters by which a message with the words of the question may be longer than it. Most need no closer look."""
 
@@ -146,9 +152,14 @@ class Candidates:
         )
 
     @cached_property
+    def then(self) -> NDArray[np.bool_]:
+        """Which of the candidates were said at the time that the question asks for, where it names nothing else."""
+        return np.array(have(said_then(self.question, self.columns), self.rows), dtype=np.bool_)
+
+    @cached_property
     def holding(self) -> NDArray[np.bool_]:
-        """Which of the candidates have every word of the question, stop words aside, or are its text."""
-        return np.array(have(self.held, self.rows), dtype=np.bool_) | self.same_words
+        """Which of the candidates have all that the question names: its words, stop words aside, its text, its time."""
+        return np.array(have(self.held, self.rows), dtype=np.bool_) | self.same_words | self.then
 
     def coverage(self) -> Numbers:
         """Return the share of the question's words, weighted by rarity, that each message has, 0 to 1."""
@@ -156,6 +167,17 @@ class Candidates:
         for posting in self.postings:
             covered[posting.rows] += posting.rarity
         return covered / self.worth
+
+
+def said_then(question: Question, columns: Columns) -> Rows:
+    """Return the rows of what was said at the time that a question asks for, where it names nothing else."""
+    inside = np.zeros(len(columns), dtype=np.bool_)
+    for named in question.periods if question.is_time else ():
+        if named.end - named.start <= _LONGEST_TIME:
+            start, end = microseconds(named.start, "the period"), microseconds(named.end, "the period")
+            inside |= (columns.at >= start) & (columns.at < end)
+    rows: Rows = np.flatnonzero(inside)
+    return rows
 
 
 def candidates_of(
@@ -424,7 +446,8 @@ class CandidateFinder:
             begun.cancel()
         scores = matches.scores()
         # A message with every word is a candidate even where its length makes many others better.
-        rows = sorted_unique(np.concatenate([matches.best(scores, many), matches.holding()[-many:]]))
+        then = said_then(begun.question, matches.columns)[-many:]
+        rows = sorted_unique(np.concatenate([matches.best(scores, many), matches.holding()[-many:], then]))
         if request.arms == "dense":
             rows = rows[:0]
         dense, background = np.zeros(len(scores) + 1), Background()

@@ -262,6 +262,9 @@ def same_words_first(candidates: Candidates, sums: Numbers) -> dict[str, Numbers
 
     Nothing where the query is a question: what answers it comes first, not the same question asked before.
     """
+    if candidates.then.any() and not candidates.then.all():
+        lift = np.maximum(sums[~candidates.then].max() + _ABOVE - sums[candidates.then].min(), 0.0)
+        return {"period_asked": np.where(candidates.then, lift, 0.0)}
     same = candidates.same_words
     if not same.any() or same.all() or candidates.question.text.rstrip().endswith(QUESTION_MARKS):
         return {}

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from unicodedata import normalize
 
 from aforesaid.extras import re
-from aforesaid.text.languages import ENGLISH, ROMANCE, guess_language, language_told
+from aforesaid.text.languages import ENGLISH, ROMANCE, guess_language, language_told, stop_words, vocabulary
 from aforesaid.text.times.days import (
     DAY,
     EAST_ASIAN,
@@ -550,6 +550,12 @@ def _without(text: str, spans: list[Span] | tuple[Span, ...]) -> str:
 _ISO_MONTH: Final = re.compile(r"(?<![\d/-])(\d{4})[-/](\d{1,2})(?![\d/-])")
 _SLASHED: Final = re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})(?![\d/])")
 _WHOLE_YEAR: Final = re.compile(r"(?<![\d-])(?:19|20)\d{2}(?![\d-])")
+_WEEK_OF_YEAR: Final = re.compile(
+    r"\b(?P<which>first|erste\w*|primera|premiere|prima|primeira|eerste|last|letzte\w*|ultima|derniere|laatste) "
+    r"(?:week|woche|semana|semaine|settimana) (?:of |in |de |del |di |do |da |van |von |des jahres )?"
+    r"(?P<year>(?:19|20)\d{2})\b"
+)
+_LAST: Final = ("last", "letzte", "ultima", "derniere", "laatste")
 _CENTURY: Final = 2000
 
 
@@ -579,12 +585,42 @@ def periods(question: str, asked: datetime) -> list[Period]:
     found += [
         month for match in _ISO_MONTH.finditer(rest) if (month := whole_month(int(match[1]), int(match[2]))) is not None
     ]
+    for match in _WEEK_OF_YEAR.finditer(rest):
+        first = date(int(match["year"]), 12, 25) if match["which"].startswith(_LAST) else date(int(match["year"]), 1, 1)
+        found.append(Days(first, 7 * DAY))
     if not found:
         years = [int(match[0]) for match in _WHOLE_YEAR.finditer(rest)]
         found = [Days(date(year, 1, 1), date(year, 12, 31) - date(year, 1, 1) + DAY) for year in years]
     starts = [(datetime.combine(days.first, time(), UTC), days.length) for days in found]
     last = datetime.max.replace(tzinfo=UTC)  # no period ends after the last day of the calendar
     return [Period(start, start + length) for start, length in starts if length <= last - start]
+
+
+_HAPPENED: Final = frozenset({
+    "happen", "happened", "happening", "hicimos", "hice", "hiciste", "hizo", "paso", "sucedio", "ocurrio",
+    "passierte", "passiert", "gemacht", "los", "fait", "fis", "faites", "passe", "successo", "accaduto", "fatto",
+    "fatta", "aconteceu", "fiz", "fizemos", "fizeste", "gebeurd", "gebeurde", "gedaan", "zdarzylo", "stalo",
+    "robilismy", "robilem", "robilam", "случилось", "было", "происходило", "делали", "делал", "делала", "oldu",
+    "olmustu", "yaptik", "yaptim", "yapmistik", "neler", "حدث", "حصل", "صار", "فعلت", "فعلنا", "عملنا", "हुआ",
+    "किया", "हमने", "तुमने",
+})  # fmt: skip
+"""What questions have beside the time where they ask for all that happened then, folded."""
+
+
+def asks_for_a_time(question: str, asked: datetime) -> bool:
+    """Return whether a question names a time and nothing else: "what happened on 7 January 2024?"."""
+    folded, language = fold(question).replace("’", "'"), language_told(question) or guess_language(question)
+    today = asked.astimezone(UTC).date()
+    for tongue in dict.fromkeys((language, ENGLISH)):
+        named, rest = find_days(folded, today, "past", tongue)
+        is_named = bool(named)
+        for pattern in (_SLASHED, _ISO_MONTH, _WEEK_OF_YEAR):
+            is_named, rest = is_named or pattern.search(rest) is not None, pattern.sub(" ", rest)
+        said = {word for word in words_of(rest) if not word.isdecimal()}
+        dull = _HAPPENED | stop_words(language) | vocabulary(language).dull | vocabulary(language).times
+        if is_named and not said - {fold(word) for word in dull}:
+            return True
+    return False
 
 
 def _slashed(text: str, today: date, language: str) -> Iterator[Days]:
