@@ -492,3 +492,15 @@ async def test_a_quote_is_not_torn_where_a_value_in_it_is_known(memory: Memory) 
     quotes = [each.text for each in await ann.memories(active=None) if each.matter is None]
     assert quotes
     assert all("…" not in each for each in quotes)
+
+
+@pytest.mark.parametrize(
+    ("days", "said"),
+    [("99999999999", MARCH), ("9" * 5_000, MARCH), ("900", datetime(9999, 12, 30, tzinfo=UTC))],
+    ids=["beyond any calendar", "beyond any number", "said on its last days"],
+)
+async def test_a_medicine_for_longer_than_the_calendar_has_no_end(memory: Memory, days: str, said: datetime) -> None:
+    ann = memory.user("ann")
+    await ann.add("user", f"I take amoxicillin for {days} days.", at=said, name="Ann")
+    assert (await memory.upkeep()).error is None
+    assert all(each.expires_at is None for each in await ann.memories(active=None) if each.matter == "medicine")

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import timedelta, tzinfo
+from contextlib import suppress
+from datetime import datetime, timedelta, tzinfo
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -180,6 +181,7 @@ _MOVED: Final = 0.6
 """Certainty of such a place: the words before it say what it is."""
 _SHORTEST_COURSE: Final = 3
 """Days: "twice in one day" is no length."""
+_MOST_DIGITS: Final = 3
 _CLAUSES: Final = re.compile(r"[.!?;,\n。！？；，、؛،]")
 _UNIT: Final = re.compile(r"(?:mg|mcg|µg|μg|g|ml|мг|мкг|мл)\b")
 _AMOUNT: Final = re.compile(r"\d[\d.,]*\s*$")
@@ -518,7 +520,6 @@ def _candidate(told: Told, message: Message, speaker: Person, language: str, zon
         shown = f"{shown} ({written_time(when)})"
     elif told.when:
         shown = f"{shown} ({told.when})"
-    length = _length(told.sentence, language) if told.matter == "medicine" else None
     return Candidate(
         category=category,
         text=f"{speaker.name}: {shown}" if told.about is None else f"{speaker.name}: {told.about} ({shown})",
@@ -536,18 +537,20 @@ def _candidate(told: Told, message: Message, speaker: Person, language: str, zon
         matter=told.matter,
         value=told.value,
         holds="over" if told.holds == "over" else "own",
-        until=None if length is None else message.at + length,
+        until=_end_of_course(told.sentence, message.at, language) if told.matter == "medicine" else None,
     )
 
 
-def _length(sentence: str, language: str) -> timedelta | None:
-    """Return for how long something is taken, where a sentence says it: "for ten days"."""
+def _end_of_course(sentence: str, said: datetime, language: str) -> datetime | None:
+    """Return until when something is taken, where a sentence says for how long: "for ten days"."""
     for found in pattern("course").finditer(sentence):
         number = next(filter(None, found.groups()))
-        days = int(number) if number.isdecimal() else NUMBERS.get(language, {}).get(fold(number), 0)
+        is_written = number.isdecimal() and len(number) <= _MOST_DIGITS
+        days = int(number) if is_written else NUMBERS.get(language, {}).get(fold(number), 0)
         is_other = pattern("not_a_course").search(sentence[: found.start()])
         if days >= _SHORTEST_COURSE and not is_other and not pattern("not_a_course").match(sentence[found.end() :]):
-            return timedelta(days=days)
+            with suppress(OverflowError):  # said on the last days of the calendar
+                return said + timedelta(days=days)
     return None
 
 
@@ -880,7 +883,7 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
     if slot in {"from", "allergy"} and pattern("i_am").search(text[:start]):
         # "Sono Orsola e sono allergica", "أنا سارة" and not "أنا مصرية"
         is_name = language in _SMALL_NATIONS and stripped.istitle()
-        slot = "name" if is_name or (language == "arabic" and stripped[-1] not in "يةى") else slot
+        slot = "name" if is_name or (language == "arabic" and stripped[-1:] not in "يةى") else slot
     return mark._replace(start=start, end=end, words=stripped, slot=slot, holds=holds)
 
 

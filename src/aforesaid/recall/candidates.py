@@ -171,8 +171,10 @@ class Candidates:
 
 def said_then(question: Question, columns: Columns) -> Rows:
     """Return the rows of what was said at the time that a question asks for, where it names nothing else."""
+    if not question.is_time:
+        return np.empty(0, dtype=np.intp)
     inside = np.zeros(len(columns), dtype=np.bool_)
-    for named in question.periods if question.is_time else ():
+    for named in question.periods:
         if named.end - named.start <= _LONGEST_TIME:
             start, end = microseconds(named.start, "the period"), microseconds(named.end, "the period")
             inside |= (columns.at >= start) & (columns.at < end)
