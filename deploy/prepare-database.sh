@@ -5,5 +5,5 @@ psql -v ON_ERROR_STOP=1 --username "$POSTGRES_USER" <<SQL
 CREATE ROLE aforesaid LOGIN PASSWORD '$AFORESAID_PASSWORD';
 CREATE DATABASE aforesaid OWNER aforesaid;
 \connect aforesaid
-CREATE EXTENSION vector;
+CREATE EXTENSION IF NOT EXISTS vector;
 SQL

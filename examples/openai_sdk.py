@@ -1,27 +1,34 @@
-"""The OpenAI SDK with memory: `context` builds the request, `add` stores the messages.
+"""The OpenAI SDK with memory: the client is the same, streams as before, and remembers.
 
 Run: OPENAI_API_KEY=… python examples/openai_sdk.py
 """
 
+import asyncio
 import os
 
-from openai import OpenAI
+from openai import AsyncOpenAI
 
 import aforesaid
 
-client = OpenAI()
+MODEL = os.environ.get("MODEL", "gpt-4o-mini")
 
 
-def chat(user: aforesaid.SyncUserMemory, text: str) -> str:
-    context = user.context(text, budget=4000, system="You are helpful.")
-    reply = client.chat.completions.create(model=os.environ.get("MODEL", "gpt-4o-mini"), messages=context.messages)
-    answer = reply.choices[0].message.content or ""
-    user.add("user", text)
-    user.add("assistant", answer)
-    return answer
+async def ask(client: AsyncOpenAI, text: str) -> None:
+    stream = await client.chat.completions.create(
+        model=MODEL, messages=[{"role": "user", "content": text}], stream=True
+    )
+    async for chunk in stream:
+        if chunk.choices:
+            print(chunk.choices[0].delta.content or "", end="", flush=True)
+    print()
 
 
-with aforesaid.open("openai.db") as memory:
-    ann = memory.user("ann")
-    print(chat(ann.chat("monday"), "I moved to Berlin last week."))
-    print(chat(ann.chat("tuesday"), "Where do I live?"))  # another chat of hers recalls it
+async def main() -> None:
+    async with AsyncOpenAI() as client, aforesaid.connect("openai.db") as memory:
+        monday = aforesaid.wrap(client, memory=memory, user="ann", chat="monday")
+        await ask(monday, "I moved to Berlin last week.")
+        tuesday = aforesaid.wrap(client, memory=memory, user="ann", chat="tuesday")
+        await ask(tuesday, "Where do I live?")  # another chat of hers recalls it
+
+
+asyncio.run(main())

@@ -23,6 +23,10 @@ from citus import clean_distributed_database, reason_to_leave_out, refuse_severa
 from ordering import place
 from pg import clean_database
 
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder of its own inside
+_ENOUGH_BYTES = 4 << 30
+"""All files of a whole run take a third of it, and go with each test that passes."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torture", action="store_true", help="run the torture scenarios at full size")
@@ -47,6 +51,8 @@ def pytest_configure(config: pytest.Config) -> None:
     setattr(local, "_loaded", {})  # noqa: B010
     citus.required = config.getoption("--citus")
     # No deadlines: on a busy machine any example may take long. pytest-timeout ends a test that hangs.
+    if not config.getoption("--torture"):
+        _use_shared_memory()
     most = round(500 * config.getoption("--torture-scale"))
     settings.register_profile("thorough", max_examples=most, deadline=None)
     # The same examples in every run of the same code: `make torture` is what looks for new ones.
@@ -85,6 +91,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         removed = set(left_out)
         items[:] = [item for item in items if item not in removed]
     items.sort(key=place)
+
+
+def _use_shared_memory() -> None:
+    """Keep the files of tests in memory, where there is much of it: a sync takes no time there.
+
+    In a container it often is too small, or no program can be run from it. `make torture` runs on the disk.
+    """
+    try:
+        found = os.statvfs(_SHARED_MEMORY)
+    except OSError:
+        return
+    if found.f_bavail * found.f_frsize >= _ENOUGH_BYTES and not found.f_flag & os.ST_NOEXEC:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_SHARED_MEMORY))
 
 
 _ASYNC_LIMIT = 0.8

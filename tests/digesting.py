@@ -45,6 +45,7 @@ class Scribe:
     def __init__(self) -> None:
         self.asked: list[tuple[Operation, str]] = []
         self.down = False
+        self.small = False
         self.says = ""
         """The text of every summary after its number."""
         self.answers: list[Mapping[str, Any]] = []
@@ -82,6 +83,10 @@ class Scribe:
 
     def has(self, operation: Operation) -> bool:
         return operation in {"summarize", "day"}
+
+    def is_small(self, operation: Operation) -> bool:
+        del operation
+        return self.small
 
     def states(self) -> dict[str, BreakerState]:
         return {}

@@ -8,7 +8,6 @@ import pytest
 
 TESTS = Path(__file__).parent
 SLOWEST = (
-    "project/test_typing.py",
     "benches/test_benches.py",
     "cli/test_commands.py",
     "server/test_described.py",

@@ -45,7 +45,10 @@ class Server:
     def __init__(self, *, durable: bool = False, folder: Path | None = None) -> None:
         """Start one with a new folder, or with one that is given: there it goes on where the last one stopped."""
         # Not in pytest's own folder: the server may run as another user, who cannot look into that.
-        self.folder = Path(tempfile.mkdtemp(prefix="aforesaid-pg-")) if folder is None else folder.absolute()
+        # In memory where the other files of tests are, unless it is to be durable.
+        place = None if durable else os.environ.get("PYTEST_DEBUG_TEMPROOT")
+        made = tempfile.mkdtemp(prefix="aforesaid-pg-", dir=place) if folder is None else folder
+        self.folder = Path(made).absolute()
         self.folder.mkdir(parents=True, exist_ok=True)
         self.data = self.folder / "data"
         # PostgreSQL does not run as root.
@@ -62,7 +65,7 @@ class Server:
         self._run("initdb", "--auth=trust", "--encoding=utf8", "--locale=C", "-U", "postgres", "-D", str(self.data))
         if not durable:
             with (self.data / "postgresql.conf").open("a") as configuration:
-                configuration.write("fsync = off\nfull_page_writes = off\n")
+                configuration.write("fsync = off\nfull_page_writes = off\nmax_wal_size = 128MB\n")
         self.start()
         with self.admin("template1") as template:
             template.execute("CREATE EXTENSION vector")

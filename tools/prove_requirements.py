@@ -107,8 +107,8 @@ BREAKS = (
     Break(
         "B10",
         "facts/portrait.py",
-        "return merged or under_headings(sources.lines, sources.language) or sources.first",
-        "return merged or sources.history or under_headings(sources.lines, sources.language) or sources.first",
+        'return "\\n".join(filter(None, (facts, today, history)))',
+        'return "\\n".join(filter(None, (history, today, facts)))',
         "without a model, the days before come before the facts",
     ),
     Break(

@@ -23,6 +23,8 @@ RANKINGS: Final[tuple[Ranking, ...]] = ("keyword", "all")
 """Keywords alone for comparison, and the ranking that `search` uses."""
 PROFILE: Final = "default"
 _FORMAT: Final = "transcripts"
+_CONVERSATIONS: Final = Path(__file__).parents[1] / "conversations"
+_TEST_PART: Final = _CONVERSATIONS / "test-part.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class OwnReport:
     recall: DatasetReport | None
     contexts: ContextReport | None
     facts: FactReport | None
+    trained_on: int = 0
+    """Number of the conversations that weights were trained on, so that their figures are too high."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,4 +86,10 @@ async def measure_own(transcripts: Transcripts, parts: Sequence[Part], progress:
     if "facts" in parts and transcripts.facts:
         facts = await measure_facts(dataset.path, transcripts.facts, progress)
     turns = sum(len(conversation.turns) for conversation in dataset.conversations)
-    return OwnReport(str(dataset.path), len(dataset.conversations), turns, recall, contexts, facts)
+    trained_on = len(_trained_on().intersection(conversation.id for conversation in dataset.conversations))
+    return OwnReport(str(dataset.path), len(dataset.conversations), turns, recall, contexts, facts, trained_on)
+
+
+def _trained_on() -> set[str]:
+    """Return the ids of the repository's conversations, without those of the test part."""
+    return {path.stem for path in _CONVERSATIONS.glob("*-*.txt")}.difference(_TEST_PART.read_text("utf-8").split())

@@ -80,6 +80,8 @@ def _parts(text: str) -> list[Part]:
 def _show(report: OwnReport) -> None:
     say(Text.assemble("\n", ("transcripts", "bold"), (f"  {harmless(report.path)}", "dim")))
     say(f"{counted(report.conversations, 'conversation')}, {counted(report.turns, 'turn')}")
+    if report.trained_on:
+        say(f"trained on: {report.trained_on:,} of these, so figures are too high; --only {FOLDER}/test-part.txt")
     if report.recall is not None:
         say(f"embedder: {harmless(report.recall.embedder)}")
     _show_evidence(report)

@@ -8,6 +8,7 @@
         print(ann.search("Berlin")[0].text)
 
 The same for async code is `async with aforesaid.connect("memory.db")`; its methods have the same names.
+`aforesaid.wrap(OpenAI(), memory="memory.db")` is that client with a memory.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ if TYPE_CHECKING:
     from aforesaid.domain.details import Part, ToolCall
     from aforesaid.domain.hit import Hit
     from aforesaid.domain.message import Message, NewMessage
-    from aforesaid.domain.receipt import BatchReceipt, Receipt
+    from aforesaid.domain.receipt import Receipt
     from aforesaid.domain.scope import Session
     from aforesaid.domain.summary import Summary
     from aforesaid.domain.thread import Thread
     from aforesaid.errors import AforesaidError
+    from aforesaid.integrations.clients import wrap
     from aforesaid.memory import Memory, UserMemory, connect
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AforesaidError",
-    "BatchReceipt",
     "ChatMessage",
     "Context",
     "Hit",
@@ -54,10 +55,10 @@ __all__ = [
     "connect",
     "errors",
     "open",
+    "wrap",
 ]
 
 _HOME = {
-    "BatchReceipt": "domain.receipt",
     "ChatMessage": "domain.chat_message",
     "Context": "context",
     "Hit": "domain.hit",
@@ -76,6 +77,7 @@ _HOME = {
     "UserMemory": "memory",
     "connect": "memory",
     "open": "blocking",
+    "wrap": "integrations.clients",
 }
 
 

@@ -42,12 +42,13 @@ from aforesaid.domain.summary import Summary, SummaryKind
 from aforesaid.domain.thread import Thread
 from aforesaid.domain.transfer import Purged
 from aforesaid.facts import ForgetResult, Preferences, RememberResult
-from aforesaid.facts.people import KnownPerson
+from aforesaid.facts.describing import KnownPerson
 from aforesaid.front.handle import ReceiptKeeper
 from aforesaid.models.chat import Chat
 from aforesaid.models.reader import Intents
 from aforesaid.portability.exporting import Exported
 from aforesaid.portability.importing import Loaded
+from aforesaid.portability.merging import Merged
 from aforesaid.profiles import Profile
 from aforesaid.recall import Arms, RecallQueue
 from aforesaid.store import Progress, Store
@@ -300,6 +301,14 @@ class SyncMemory:
         One audit row stays, with counts only. This cannot be undone.
         """
 
+    def merge(self, user: str | int, into: str | int, *, space: str | int = ..., actor: str = "aforesaid") -> Merged:
+        """Merge two users who are one person: what is stored of `user` becomes the memory of `into`.
+
+        Messages, memories with their versions, stated facts, receipts and the settings that `into` lacks move; the
+        user is then purged, and summaries are made again. This cannot be undone: export the user first. An app that
+        goes on writing under the id begins a new memory. Raises NotFound if nothing is stored of one of them.
+        """
+
 class SyncUserMemory:
     """The memory of one user."""
 
@@ -379,6 +388,14 @@ class SyncUserMemory:
         Memories that rest on it alone are deactivated. Summaries that cover it are deleted and made again without it. A
         tombstone and the earlier versions stay in the log (`history(versions=True)`); `erase` removes these too.
         Taking a message back twice changes nothing. Raises NotFound for a message that the user does not have.
+        """
+
+    def bring_back(self, messages: Message | str | int | Sequence[Message | str | int]) -> int:
+        """Bring back messages that were taken back, with the words that each had last; return how many these are.
+
+        They are found and summarised again, and what they say is learned again; memories written by hand that rest on
+        them are active again. Messages that were not taken back stay as they are. Raises NotFound, and changes nothing,
+        if the user does not have one of them.
         """
 
     def erase(self, messages: Message | str | int | Sequence[Message | str | int]) -> Purged:
@@ -684,10 +701,11 @@ class SyncUserMemory:
         Raises ModelError if a model is required and none answers; then nothing is changed.
         """
 
-    def summarize_thread(self) -> str:
+    def summarize_thread(self, *, days: int | None = None) -> str:
         """Return a summary of what everybody said in this handle's thread of late; empty if nobody said anything.
 
-        It is not stored. Messages of people who switched memory off are left out.
+        With `days`, of so many days, of which today is the last. It is not stored. Messages of people who switched
+        memory off are left out.
         """
 
     def summaries(

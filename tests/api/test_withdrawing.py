@@ -378,3 +378,29 @@ async def test_no_cache_holds_a_word_of_somebody_who_was_purged(tmp_path: Path, 
         await memory.purge("ann")
         await memory.user("bob").search("anything")  # after what the encoder had to do before
         assert containing(WORD) == []
+
+
+@pytest.mark.defect("S13")
+async def test_a_message_that_was_taken_back_is_brought_back_with_its_last_words(location: str) -> None:
+    async with aforesaid.connect(location) as memory:
+        ann = memory.user("ann")
+        first = (await ann.add("user", "I am allergic to hazelnuts.", id="m1", at=minutes(0))).message
+        await ann.edit(first, "I am allergic to walnuts.")
+        other = (await ann.add("user", "hello", at=minutes(1))).message
+        by_hand = await ann.note("fact", "Carries an emergency pen", source=(await ann.history())[0])
+        await memory.upkeep()
+        await ann.take_back("m1")
+        assert await ann.memories() == []
+        assert await ann.bring_back(["m1", "m1", other]) == 1
+        await memory.upkeep()
+        back = (await ann.history())[0]
+        assert (back.text, back.at) == ("I am allergic to walnuts.", first.at)
+        texts_of = [each.text for each in await ann.memories()]
+        assert by_hand.text in texts_of
+        assert any("walnuts" in text for text in texts_of)
+        assert await ann.search("walnuts", kinds=("message",))
+        assert await ann.bring_back("m1") == 0
+        with pytest.raises(NotFound):
+            await ann.bring_back(["m1", "never"])
+        assert (await memory.verify()).ok
+        assert "messages.bring_back" in [row.action for row in await ann.audit()]

@@ -112,6 +112,15 @@ def test_tables_for_people(data: Path) -> None:
     assert max(len(line) for line in lines if str(data) not in line) <= 90
 
 
+def test_what_weights_were_trained_on_is_marked(data: Path) -> None:
+    """By their ids: de-people-01 was trained on, and de-work-33 is in the test part."""
+    other = GERMAN.replace("de-people-01", "de-work-33")
+    (data / "test.txt").write_text(other, encoding="utf-8")
+    assert report(str(data), "--parts", "facts")["trained_on"] == 1
+    assert "trained on: 1 of these" in run(str(data), "--parts", "facts").stdout
+    assert "trained on" not in run(str(data / "test.txt"), "--parts", "facts").stdout
+
+
 def test_a_part_of_the_transcripts(data: Path, tmp_path: Path) -> None:
     ids = tmp_path / "ids"
     ids.write_text("de-people-01\n", encoding="utf-8")

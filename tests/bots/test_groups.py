@@ -50,6 +50,23 @@ async def test_commands_in_a_group_answer_from_what_everybody_said_there(
 
 
 @pytest.mark.defect("Q6")
+@pytest.mark.parametrize("command", ["/today", "/week"])
+async def test_the_days_of_a_group_are_told_from_what_everybody_said_there(
+    memory: aforesaid.Memory, room: Room, command: str
+) -> None:
+    async with BotSession(memory, room) as session:
+        await family(session)
+        await hear(session, command, "tom")
+        assert "nothing new" in room.texts[-1], "what was said is of other days"
+        for user, text in (("oma", "There is Nutella in the cellar."), ("tom", "I bought bread on Monday.")):
+            await memory.user(user, space="room:1", thread="family").add("user", text, name=user.title())
+        await hear(session, command, "tom")
+    said = room.texts[-1]
+    assert all(word in said for word in ("Oma", "cellar", "Tom", "bread"))
+    assert "under the bed" not in said
+
+
+@pytest.mark.defect("Q6")
 async def test_portraits_in_a_group_tell_of_its_members_what_they_said_there(room: Room) -> None:
     embedder = LocalEmbedder(ranker=False)
     async with aforesaid.connect(":memory:", embedder=embedder) as memory, BotSession(memory, room) as session:

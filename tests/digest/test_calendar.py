@@ -25,6 +25,7 @@ from aforesaid.settings import Operation, Settings
 from aforesaid.store import Store
 from aforesaid.store.people import Marks, PutMark
 from aforesaid.telemetry import OWN, Key
+from aforesaid.text.words import by_language
 from digesting import MovingClock, Scribe, Shape, remembering
 
 HOUR = 3_600_000_000
@@ -459,3 +460,22 @@ async def test_a_quiet_day_says_so_in_the_language_of_the_chat(location: str, sa
         day = await ann.day()
         assert day is not None
         assert day.text == told
+
+
+@pytest.mark.defect("M12")
+async def test_a_quiet_day_is_named_in_the_language_of_the_person_and_is_no_part_of_the_week() -> None:
+    clock = MovingClock()
+    async with remembering(":memory:", "community", clock=clock) as memory:
+        ann = memory.user("ann", thread="lobby")
+        await ann.add("user", "Bugün Antakya'da yeni bir iş buldum, pazartesi başlıyorum.", at=clock.time, name="Ann")
+        quiet = clock.forward(days=1)
+        await memory.upkeep()
+        await ann.add("user", "haha 😂", at=quiet, name="Ann")
+        clock.forward(days=1)
+        await memory.upkeep()
+        day, week = await ann.day(quiet.date()), await ann.week()
+        assert day is not None
+        assert week is not None
+        assert day.text == by_language()["turkish"]["quiet_day"].format(count=1)
+        assert "Antakya" in week.text
+        assert len(week.text.splitlines()) == 1

@@ -7,7 +7,9 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from aforesaid.digest.sources import ImportantMemory, with_important
+from aforesaid.domain.memory import MemoryDraft
 from aforesaid.memory import Memory, UserMemory
+from aforesaid.store.memories import AddMemory
 from digesting import Scribe, remembering
 
 DAY = datetime(2026, 3, 3, 9, 0, tzinfo=UTC)
@@ -98,3 +100,37 @@ def test_of_too_many_the_most_important_are_added() -> None:
     lines = text.splitlines()[1:]
     assert 0 < sum(len(line) + 1 for line in lines) <= 200
     assert {int(line.split(" different")[0].rsplit(" ", 1)[1]) % 10 for line in lines} == {9, 8}
+
+
+@pytest.mark.defect("M12")
+async def test_a_value_is_stated_in_the_words_in_which_it_was_told_at_its_place_in_time() -> None:
+    said = (
+        "The architect Meyer planned the house in Timbuktu.",
+        "Doctors must know that I am allergic to penicillin.",
+        "Asthma.",
+        "The builders from Bremen began on the second floor.",
+    )
+    async with remembering(":memory:", {**PROFILE, "tree_turns": 50}) as memory:
+        ann = memory.user("ann")
+        matters = {1: ("allergy", "penicillin"), 2: ("condition", "Asthma"), 3: ("employer", "Bremen")}
+        for number, text in enumerate(said):
+            stored = await ann.add("user", text, name="Ann", at=DAY + timedelta(days=number))
+            if number in matters:
+                matter, value = matters[number]
+                draft = MemoryDraft(
+                    ann.scope,
+                    "fact",
+                    f"Ann: {matter} {value}",
+                    10,
+                    sources=(stored.message.seq,),
+                    extractor="values/1",
+                    confidence=0.9,
+                    matter=matter,
+                    value=value,
+                )
+                await memory.store.apply([AddMemory(draft)])
+        (made,) = await ann.summarize()
+    lines = made.text.splitlines()
+    assert f"Ann (2026-03-04): {said[1]}" in lines
+    assert not any(text in made.text for text in ("allergy penicillin", "condition Asthma", "employer"))
+    assert lines == sorted(lines, key=lambda line: line[5:15])

@@ -194,3 +194,22 @@ async def test_erasing_finds_who_heard_it_after_a_move_to_another_store(location
 @pytest.mark.parametrize("name", ["summarize", "fold", "roll", "week", "day", "history", "portrait"])
 def test_the_instructions_of_a_prompt_have_at_most_350_tokens(name: str) -> None:
     assert count_tokens(load_prompt(name).sections["system"]) <= 350
+
+
+@pytest.mark.defect("Q6")
+async def test_the_days_of_a_group_are_told_from_what_everybody_said_there_on_them() -> None:
+    async with house(":memory:", "community") as (memory, clock):
+        await say(memory, clock, PLANS[:2])
+        clock.forward(days=3)
+        await say(memory, clock, [("ann", "The kitchen gets green tiles from Meissen."), ("bob", "hahaha")])
+        await say(memory, clock, [("bob", "My cellar has a leak, says the plumber Ottokar.")], "cellar")
+        ann = memory.user("ann", thread="house")
+        today, week = await ann.summarize_thread(days=1), await ann.summarize_thread(days=7)
+        clock.forward(days=1)
+        await say(memory, clock, [("bob", "hahaha"), ("cleo", "lol")])
+        assert today == "Ann (2026-03-04): The kitchen gets green tiles from Meissen."
+        assert all(word in week for word in ("Timbuktu", "Florent", "Meissen"))
+        assert "Ottokar" not in week
+        assert await ann.summarize_thread(days=1) == "A quiet day (messages: 2)"
+        clock.forward(days=30)
+        assert await ann.summarize_thread(days=7) == ""

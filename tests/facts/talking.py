@@ -58,7 +58,7 @@ def asked_for(request: Request) -> str:
     """Return the operation of a prompt."""
     system = str(request.messages[0]["content"])
     for words, name in (
-        ("write notes about the person", "extract"),
+        ("notes about the person", "extract"),
         ("with the fact in it", "remember"),
         ("what is to be forgotten", "forget"),
         ("Merge them into one text", "portrait"),

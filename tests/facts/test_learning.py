@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -41,7 +44,7 @@ async def test_an_exchange_is_looked_through_with_its_origin_kept(location: str)
             "ann",
             "said",
         )
-        assert tea.extractor == "extract/3 scripted:scripted"
+        assert tea.extractor == "extract/4 scripted:scripted"
         assert tea.valid_from == THURSDAY < tea.created_at
         assert dentist.event is not None
         assert dentist.event.start == datetime(2026, 3, 9, 9, 0, tzinfo=UTC)
@@ -214,7 +217,7 @@ async def test_an_answer_that_does_not_fit_changes_nothing_and_the_batch_is_lear
         assert len(asked(scripted, "extract")) == 2, "it is told once what is wrong"
         await say(user, "I like tea", reply="Good.", name="Ann")
         await memory.upkeep()
-        assert {each.extractor for each in await user.memories()} == {"extract/3 scripted:scripted", "rules/1"}
+        assert {each.extractor for each in await user.memories()} == {"extract/4 scripted:scripted", "rules/1"}
 
 
 async def test_a_model_that_is_down_stops_it_and_nothing_is_skipped(location: str) -> None:
@@ -408,3 +411,35 @@ async def test_what_only_the_assistant_or_somebody_else_said_is_not_learned() ->
             await ann.add("user", "What is for lunch?", name="Ann")
         await memory.upkeep()
         assert await ann.memories(active=None) == []
+
+
+@pytest.mark.defect("X2")
+async def test_what_is_remembered_is_stored_once_however_much_was_remembered_before(tmp_path: Path) -> None:
+    async with connect(str(tmp_path / "memory.db")) as memory:
+        for number in range(60):
+            await memory.user("ann").remember(f"Ann has a cousin number {number} in the town of Sampletown {number}")
+        (*_, newest) = await memory.user("ann").facts()
+    assert len(newest.text.splitlines()) == 60
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as database:
+        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        sizes = [
+            database.execute(f"SELECT coalesce(sum(length(text)), 0) FROM {name}").fetchone()[0]
+            for name in tables
+            if name in {"fact", "facts"}
+        ]
+    assert sum(sizes) <= len(newest.text)
+
+
+@pytest.mark.defect("X2")
+async def test_remembering_reads_no_more_memories_than_may_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with connect() as memory:
+        ann = memory.user("ann")
+        for number in range(8):
+            await ann.remember(f"Ann has a cousin number {number} in the town of Sampletown {number}")
+
+        def whole(*_: object, **__: object) -> None:
+            raise AssertionError("all memories were read")
+
+        monkeypatch.setattr("aforesaid.facts.fact_editor.Memories", whole)
+        assert (await ann.remember("Ann plays the bassoon")).outcome == "stored"
+        assert (await ann.remember("Ann plays the bassoon")).outcome == "known"

@@ -109,14 +109,16 @@ async def test_the_merge_is_paid_for_once_for_each_state_of_its_three_sources(lo
 @pytest.mark.parametrize(
     ("facts", "today", "history", "expected"),
     [
-        (FACTS, TODAY, HISTORY, f"{FACTS}."),
-        (None, TODAY, HISTORY, TODAY),
+        (FACTS, TODAY, HISTORY, f"{FACTS}.\nToday: {TODAY}\nThe days before: {HISTORY}"),
+        (FACTS, None, HISTORY, f"{FACTS}.\nThe days before: {HISTORY}"),
+        (FACTS, None, None, f"{FACTS}."),
+        (None, TODAY, HISTORY, f"Today: {TODAY}\nThe days before: {HISTORY}"),
         (None, None, HISTORY, HISTORY),
         (None, None, None, None),
     ],
 )
 @pytest.mark.parametrize("broken", ["no model", "down", "out of quota", "garbled"])
-async def test_without_a_model_there_are_facts_else_today_else_history(
+async def test_without_a_model_there_are_facts_today_and_history_together(
     facts: str | None, today: str | None, history: str | None, expected: str | None, broken: str
 ) -> None:
     scripted = model({"portrait": lambda _: ""})
@@ -137,6 +139,14 @@ async def test_without_summaries_of_weeks_the_days_before_are_the_history() -> N
         assert await memory.user("ann", space="900").portrait() == f"{yesterday}: Ann was stressed."
 
 
+@pytest.mark.req("B8")
+async def test_the_headings_of_a_portrait_are_in_the_language_of_the_chat() -> None:
+    async with connect(extract=False) as memory:
+        await a_week(memory, facts=None, today="Ann hat heute eine Stelle gefunden.", history="Ann war oft müde.")
+        told = "Heute: Ann hat heute eine Stelle gefunden.\nDie Tage davor: Ann war oft müde."
+        assert await memory.user("ann", space="900").portrait() == told
+
+
 async def test_what_was_forgotten_does_not_come_back_from_the_days_before() -> None:
     async with connect(extract=False) as memory:
         await a_week(memory, facts=None, today="Ann likes pizza. Ann went to the gym.", history=None)
@@ -150,7 +160,8 @@ async def test_a_portrait_that_cannot_be_used_is_not(written: str) -> None:
     scripted = model({"remember": [{"facts": "Ann likes tea."}], "portrait": lambda _: written})
     async with scripted, connect(scripted=scripted, extract=False) as memory:
         await a_week(memory, facts="Ann likes tea")
-        assert await memory.user("ann", space="900").portrait() == "Ann likes tea."
+        told = f"Ann likes tea.\nToday: {TODAY}\nThe days before: {HISTORY}"
+        assert await memory.user("ann", space="900").portrait() == told
         assert await memory.store.read(DerivedText(ANN, "portrait")) is None
 
 

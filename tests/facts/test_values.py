@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from typing import get_args
@@ -12,10 +13,18 @@ from typing import get_args
 import pytest
 
 from aforesaid.assistant import Assistant
-from aforesaid.domain.memory import ENDED, Matter
+from aforesaid.context.sections import Offers, RenderCache
+from aforesaid.domain.memory import ENDED, LAPSED, Matter, MemoryDraft
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import Scope
 from aforesaid.facts.describing import answer_from
+from aforesaid.facts.people import person_called
+from aforesaid.facts.settling import over_by
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.embed import LocalEmbedder
+from aforesaid.models.prompts import written_day
+from aforesaid.models.tokens import counter_for
+from aforesaid.text.relations import mentioned_people
 from facts.talking import connect
 
 MARCH = datetime(2026, 3, 5, 12, 0, tzinfo=UTC)
@@ -311,11 +320,23 @@ async def test_a_note_that_two_changes_of_one_message_concern_is_changed_once(me
 @pytest.mark.parametrize(
     "question",
     [
-        "Where do I live now?", "wo wohne ich", "¿Dónde vivo?", "où est-ce que j'habite", "Dove abito?", "onde eu moro",
-        "Waar woon ik?", "gdzie mieszkam", "Где я живу?", "nerede yaşıyorum", "أين أسكن", "我住在哪里",
-        "どこに住んでる？", "나 어디 살아", "मैं कहाँ रहता हूँ",
+        "Where do I live now?",
+        "wo wohne ich",
+        "¿Dónde vivo?",
+        "où est-ce que j'habite",
+        "Dove abito?",
+        "onde eu moro",
+        "Waar woon ik?",
+        "gdzie mieszkam",
+        "Где я живу?",
+        "nerede yaşıyorum",
+        "أين أسكن",
+        "我住在哪里",
+        "どこに住んでる？",
+        "나 어디 살아",
+        "मैं कहाँ रहता हूँ",
     ],
-)  # fmt: skip
+)
 async def test_a_question_for_a_matter_is_answered_with_what_holds_now(memory: Memory, question: str) -> None:
     ann = await tell(memory, "I live in Lisbon and I am allergic to nuts.", "We moved to Porto.")
     known = await ann.memories(active=None)
@@ -504,3 +525,105 @@ async def test_a_medicine_for_longer_than_the_calendar_has_no_end(memory: Memory
     await ann.add("user", f"I take amoxicillin for {days} days.", at=said, name="Ann")
     assert (await memory.upkeep()).error is None
     assert all(each.expires_at is None for each in await ann.memories(active=None) if each.matter == "medicine")
+
+
+@pytest.mark.defect("M9")
+async def test_relatives_stand_in_the_language_of_the_portrait_whatever_language_told_of_them(memory: Memory) -> None:
+    ann = await tell(
+        memory,
+        "I live in Lisbon and I work as a translator for a publisher.",
+        "I am allergic to hazelnuts and I have a cat called Nina.",
+        "Mi hermana Inês vive en Oporto.",
+        "My neighbour is called Dona Rosa.",
+    )
+    portrait = await ann.portrait() or ""
+    assert "Sister: Inês" in portrait
+    assert "ermana" not in portrait
+    people = {person.name: person.relation for person in await ann.people()}
+    assert people["Inês"] == "sister"
+    assert people["Dona Rosa"] == "neighbour"
+
+
+@pytest.mark.defect("M11")
+async def test_a_cat_that_is_called_something_is_no_person(memory: Memory) -> None:
+    ann = await tell(memory, "She gave us the keys and a pot of soup, and said her cat is called Ministro.")
+    assert "Ministro" not in {person.name for person in await ann.people()}
+    assert not [each.name for each in mentioned_people("Her cat is called Ministro.")]
+    assert [each.name for each in mentioned_people("Yesterday I called Carol.")] == ["Carol"]
+
+
+CLOSED = [
+    ("Box 17 of the movers is missing.", "Box 17 arrived and nothing is broken."),
+    ("My brother Tom had a stroke and he is in hospital in Leeds.", "Tom is home again since yesterday evening."),
+    ("Mein blauer Koffer ist seit dem Flug nach Rom verschwunden.", "Der Koffer ist wieder da!"),
+    ("Unsere Waschmaschine ist kaputt.", "Die Waschmaschine ist endlich repariert."),
+    ("He perdido las llaves del garaje de mi madre.", "Ya encontré las llaves, estaban en el abrigo."),
+    ("J'attends le colis de ma grand-mère.", "Le colis est arrivé ce matin !"),
+    ("Annemin bavulu havaalanında kayboldu.", "Bavul bulundu, çok şükür."),
+    ("Мой паспорт потерялся где-то в поезде.", "Паспорт нашёлся, был в старой сумке."),
+    ("财布じゃなくて定期券が見つからない。", "定期券が見つかった。"),
+]
+
+
+def message(number: int, text: str) -> Message:
+    at = MARCH + timedelta(days=number)
+    return Message(
+        number, f"#{number}", "default", "ann", "home", "s", "user", "ann", "Ann", text, at, at, True, None, b""
+    )
+
+
+@pytest.mark.defect("M8")
+@pytest.mark.parametrize(("opened", "closed"), CLOSED)
+def test_what_is_found_arrived_or_repaired_ends_what_was_open(opened: str, closed: str) -> None:
+    ann, scope = person_called("ann", "Ann"), Scope.of("ann")
+    note = MemoryDraft(scope, "fact", f'Ann: "{opened}"', sources=(1,), speaker="ann", valid_from=MARCH, trust="said")
+    other = replace(note, text='Ann: "The tap in the kitchen is broken."', sources=(2,))
+    said = message(3, closed)
+    assert [(each.known, each.reason) for each in over_by([said], [note, other], ann)] == [(note, ENDED)]
+    denied = message(3, "They have not found it, nothing arrived.")
+    assert list(over_by([denied], [note, other], ann)) == []
+
+
+@pytest.mark.defect("M8")
+async def test_they_found_it_closes_what_was_lost_shortly_before_and_nothing_else(memory: Memory) -> None:
+    ann = memory.user("ann")
+    await ann.add("user", "My bicycle is broken, so I take the tram to the office in Belém.", at=MARCH, name="Ann")
+    lost = "Box 17 is missing. It has the photo albums and grandma's oven dish in it."
+    await ann.add("user", lost, at=MARCH + timedelta(days=1), name="Ann")
+    await ann.add("user", "They have not found it.", at=MARCH + timedelta(days=2), name="Ann")
+    await memory.upkeep()
+    assert len([each for each in await ann.memories() if "Box 17" in each.text]) == 1
+    await ann.add("user", "They found it, behind a piano.", at=MARCH + timedelta(days=3), name="Ann")
+    await memory.upkeep()
+    assert not [each for each in await ann.memories() if "Box 17" in each.text]
+    assert [each for each in await ann.memories() if "bicycle" in each.text.casefold()]
+
+
+@pytest.mark.defect("M8")
+async def test_what_passes_lapses_when_it_is_not_mentioned_and_illnesses_that_stay_do_not(memory: Memory) -> None:
+    ann = memory.user("ann")
+    await ann.add("user", "I have the flu.", at=MARCH, name="Ann")
+    await ann.add("user", "I have diabetes.", at=MARCH, name="Ann")
+    lost = "Box 17 is missing. It has the photo albums and grandma's oven dish in it."
+    await ann.add("user", lost, at=MARCH, name="Ann")
+    await memory.upkeep()
+    assert len((await values(ann))["condition"]) == 2
+    await ann.add("user", "Today I planted tomatoes.", at=MARCH + timedelta(days=100), name="Ann")
+    await memory.upkeep()
+    assert [each.casefold() for each in (await values(ann))["condition"]] == ["diabetes"]
+    past = [each for each in await ann.memories(active=None) if each.reason == LAPSED]
+    assert any("Box 17" in each.text for each in past)
+
+
+@pytest.mark.defect("M8")
+async def test_a_quote_of_long_ago_says_in_a_context_when_it_was_said(memory: Memory) -> None:
+    ann, now = memory.user("ann"), datetime.now(UTC)
+    said = "The movers want 1,450 euros for the piano and the boxes in the cellar of my aunt."
+    await ann.add("user", said, at=now - timedelta(days=70), name="Ann")
+    await memory.upkeep()
+    (old,) = [each for each in await ann.memories() if each.matter is None]
+    offers = Offers(counter_for(), RenderCache(8), now)
+    (new,) = offers.memories([(replace(old, seen_at=now - timedelta(days=2)), 1.0)])
+    (shown,) = offers.memories([(old, 1.0)])
+    assert new.text.startswith("[FACT] ")
+    assert shown.text.startswith(f"[FACT, said on {written_day((now - timedelta(days=70)).date())}] ")

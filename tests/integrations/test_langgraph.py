@@ -181,6 +181,10 @@ def test_a_purge_erases_the_items_of_namespaces_that_name_the_user(tmp_path: Pat
         store.put(("users", "ann"), "home", {"text": "secretword"})
         store.put(("users", "ann"), "gone", {"text": "secretword"})
         store.delete(("users", "ann"), "gone")
+        memory.export(tmp_path / "ann.jsonl", user="ann")
+        exported = (tmp_path / "ann.jsonl").read_text("utf-8")
+        assert all(f"a tortoise in {'/'.join(namespace)}" in exported for namespace, _ in of_ann)
+        assert "projects/ann" not in exported
         memory.purge("ann")
         assert {(item.namespace, item.key) for item in store.search((), limit=100)} == {*others}
         assert store.get(("users", "ann"), "home") is None

@@ -382,3 +382,11 @@ def test_requests_to_the_assistant_are_left_out_of_a_summary() -> None:
         Spoken("Ann", "Bot what do you know about me?"),
     ]
     assert summarise(said, 500) == "Ann: I moved to Porto in May. I have a daughter"
+
+
+@pytest.mark.defect("M12")
+def test_a_day_is_quiet_only_if_nobody_told_anything() -> None:
+    told = Spoken("Meltem", "140 people came to the concert. The mother of Orhan cried twice.", MAY, worth=0.2)
+    laughed = [Spoken("Orhan", "hahaha", MAY, worth=0.2), Spoken("Meltem", "wow!!", MAY, worth=0.2)]
+    assert summarise([*laughed, told], 300, quiet=True).startswith("Meltem (2026-05-08): 140 people came")
+    assert not summarise(laughed, 300, quiet=True)

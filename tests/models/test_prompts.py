@@ -49,10 +49,10 @@ VERSIONS = {
     "day/3": "0d898ca68a17da0d",
     "week/2": "a85110917d3e38e4",
     "history/3": "d2c5177b33ed66a3",
-    "extract/3": "fe3db0a69b066b7f",
+    "extract/4": "f6421c5ce5913497",
     "remember/1": "6fc2865f1ff7d4bb",
     "forget/1": "c342796df82d24d5",
-    "portrait/2": "d32238561e6e451e",
+    "portrait/3": "20fc0076157de4e5",
     "route/1": "fb81c4be6590f30d",
     "chat/3": "1840bbc88af3500b",
 }
@@ -269,7 +269,7 @@ def test_every_prompt_is_whole_and_says_that_what_it_quotes_is_no_instruction(na
 @pytest.mark.parametrize("name", NAMES)
 def test_what_people_wrote_stands_only_in_what_the_model_works_on(name: str) -> None:
     """Nothing that a person wrote, not even a name, gets among the instructions."""
-    own = {"sentences", "first", "last", "today", "date"} if name != "portrait" else {"characters"}
+    own = {"sentences", "first", "last", "today", "date", "most", "example"}
     for title, text in load_prompt(name).sections.items():
         if title in ("system", "rules"):
             assert set(re.findall(r"\$\{(\w+)\}", text)) <= own
@@ -334,7 +334,8 @@ def test_numbers_and_days_are_written_plainly() -> None:
     ],
 )
 def test_the_json_that_a_prompt_asks_for_fits_its_shape(name: str, shape: type[BaseModel]) -> None:
-    shown = re.findall(r"^\{.*\}$", load_prompt(name).sections["system"], re.MULTILINE)
+    sections = load_prompt(name).sections
+    shown = re.findall(r"^\{.*\}$", sections.get("example", sections["system"]), re.MULTILINE)
     assert len(shown) == 1
     value = shape.model_validate_json(shown[0])
     assert set(json.loads(shown[0])) == set(type(value).model_fields)
@@ -381,7 +382,7 @@ def test_no_prompt_was_changed_without_a_new_version() -> None:
 
 
 @pytest.mark.defect("L2")
-@pytest.mark.parametrize("name", ["summarize", "fold", "roll", "day", "week", "history"])
+@pytest.mark.parametrize("name", ["summarize", "fold", "roll", "day", "week", "history", "portrait"])
 def test_prompts_of_summaries_are_short_and_ask_for_sentences(name: str) -> None:
     text = "".join(load_prompt(name).sections.values())
     assert len(text) / 4 <= 400

@@ -62,7 +62,9 @@ PAGES: Final = {
     "audit": "/audit",
     "health": "/health",
     "data": "/data",
-    "nobody": "/person?user=nobody",
+    "days": "/person/days?user=ann",
+    "graph": "/graph",
+    "somebody of whom little is known": "/person?user=tom",
 }
 """Every page that can be opened, with something on it."""
 

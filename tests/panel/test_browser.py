@@ -350,10 +350,11 @@ def test_reminders_are_taken_off_the_list(browser: Browser, filled: Path) -> Non
 def test_who_looked_is_in_the_audit_log(looker: Looker) -> None:
     looker.open("/person/conversation?user=tom")
     page = looker.open("/audit?user=tom")
-    expect(page.locator("tbody tr").first).to_contain_text("the ready link")
-    expect(page.locator("tbody")).to_contain_text("messages.read")
-    page.get_by_label("Did").select_option("messages.read")
-    expect(page.locator("tbody code").first).to_have_text("messages.read")
+    expect(page.locator("tbody .views summary").first).to_contain_text("You looked at")
+    page.locator("tbody .views summary").first.click()
+    expect(page.locator("tbody .views").first).to_contain_text("read the conversation")
+    page.get_by_label("Did").select_option(label="read messages")
+    expect(page.locator("tbody .views").last).to_contain_text("read the conversation")
 
 
 def test_health_shows_parts_and_checks_everything(looker: Looker) -> None:

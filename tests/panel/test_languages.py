@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, expect
 import aforesaid
 from aforesaid.background import LoopStatus
 from aforesaid.domain.checks import AlertKind, ComponentStatus, Kind
-from aforesaid.domain.memory import CATEGORIES, STATES
+from aforesaid.domain.memory import CATEGORIES, MATTERS, STATES
 from aforesaid.errors import InvalidInput
 from aforesaid.facts.habits import TONES
 from aforesaid.memory import Memory
@@ -23,7 +23,15 @@ from aforesaid.profiles.effective import RUNTIME_SETTINGS
 from aforesaid.profiles.recipe import SectionName
 from aforesaid.server import ServerOptions, create_app
 from aforesaid.server.auth import ROLES
-from aforesaid.server.languages import ENGLISH, OfferedLanguages, placeholders, read_language, translate_error, using
+from aforesaid.server.languages import (
+    ENGLISH,
+    Language,
+    OfferedLanguages,
+    placeholders,
+    read_language,
+    translate_error,
+    using,
+)
 from aforesaid.server.panel.health import shown_fact
 from aforesaid.server.panel.memories import GROUPINGS
 from aforesaid.settings import Serving
@@ -33,6 +41,7 @@ from panel.looking import looking, needs_chromium, served
 from panel.texts import SERVER, TEMPLATES, texts, unwrapped
 
 GERMAN = read_language(SERVER / "languages" / "de.toml")
+ARABIC = read_language(SERVER / "languages" / "ar.toml")
 PIRATE = """
 name = "Pirate"
 [texts]
@@ -42,9 +51,11 @@ name = "Pirate"
 
 
 @pytest.mark.req("G8")
-def test_every_text_of_the_panel_has_a_german_entry() -> None:
-    missing = sorted({f"{text.file}: {text.english}" for text in texts() if text.english not in GERMAN.texts})
-    assert not missing, "add these to src/aforesaid/server/languages/de.toml:\n" + "\n".join(missing)
+@pytest.mark.defect("S13")
+@pytest.mark.parametrize("language", [GERMAN, ARABIC], ids=lambda language: language.code)
+def test_every_text_of_the_panel_has_an_entry(language: Language) -> None:
+    missing = sorted({f"{text.file}: {text.english}" for text in texts() if text.english not in language.texts})
+    assert not missing, f"add these to src/aforesaid/server/languages/{language.code}.toml:\n" + "\n".join(missing)
 
 
 @pytest.mark.parametrize(
@@ -66,13 +77,14 @@ def test_words_that_are_not_wrapped_are_found_and_wrapped_ones_are_not() -> None
 VARIABLE = (
     *CATEGORIES, *get_args(Kind), *STATES, *ROLES, "low", "medium", "high", "critical",
     *(word for each in RUNTIME_SETTINGS.values() if each.group for word in (each.label, each.help, each.group)),
-    *get_args(AlertKind), *get_args(ComponentStatus), *get_args(SectionName), *GROUPINGS, *LANGUAGES, *TONES,
+    *get_args(AlertKind), *get_args(ComponentStatus), *get_args(SectionName), *GROUPINGS, *LANGUAGES, *TONES, *MATTERS,
 )  # fmt: skip
 """Texts of other rooms that templates show through a variable."""
 
 
-def test_words_of_other_rooms_that_pages_show_have_a_german_entry() -> None:
-    assert sorted({text for text in VARIABLE if text not in GERMAN.texts}) == []
+@pytest.mark.parametrize("language", [GERMAN, ARABIC], ids=lambda language: language.code)
+def test_words_of_other_rooms_that_pages_show_have_an_entry(language: Language) -> None:
+    assert sorted({text for text in VARIABLE if text not in language.texts}) == []
 
 
 async def test_every_name_on_the_page_of_health_has_a_german_entry(tmp_path: Path) -> None:
@@ -232,6 +244,7 @@ def test_an_unknown_language_or_folder_is_refused_with_what_to_do(tmp_path: Path
     [
         ("[texts]", "name must be a text"),
         ('name = "x"\nplural = "seven"', "plural is 'seven'; it must be one of one-other"),
+        ('name = "x"\ndirection = "up"', "direction is 'up'; it must be ltr or rtl"),
         ('name = "x"\n[texts]\n"a {count}" = "{cuont}"', "unknown placeholders: cuont"),
         ('name = "x"\n[texts]\n"a" = "{"', "unpaired braces"),
         ('name = "x"\n[texts]\n"a" = ["1", "2", "3"]', "a list of 2 texts"),
@@ -267,6 +280,32 @@ def test_a_person_chooses_the_language_and_it_stays(browser: Browser, shown: str
         page.get_by_role("link", name="Personen").first.click()
         expect(page.locator("html[lang=de]")).to_be_attached()
         assert looker.complaints == []
+
+
+@needs_chromium
+@pytest.mark.defect("S13")
+def test_pages_are_laid_out_from_right_to_left_in_arabic(browser: Browser, filled: Path) -> None:
+    with served(filled, serving={"language": "ar"}) as link:
+        for phone in (False, True):
+            with looking(browser, link, phone=phone) as looker:
+                for path in ("/", "/person?user=ann", "/person/conversation?user=ann", "/memories", "/audit"):
+                    page = looker.open(path)
+                    expect(page.locator("html[lang=ar][dir=rtl]")).to_be_attached()
+                    sideways = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+                    assert page.evaluate(sideways) <= 0, path
+                page = looker.open("/person/conversation?user=ann")
+                own, other = (
+                    page.locator(f".turn.{each} .bubble").last.bounding_box() for each in ("own", "assistant")
+                )
+                assert own is not None
+                assert other is not None
+                assert own["x"] < other["x"], "what the person said is on the left"
+                if not phone:
+                    menu, main = (page.locator(each).bounding_box() for each in (".side", "main"))
+                    assert menu is not None
+                    assert main is not None
+                    assert menu["x"] > main["x"]
+                assert looker.complaints == []
 
 
 @needs_chromium

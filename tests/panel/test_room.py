@@ -21,6 +21,7 @@ TABS = (
     "/memories?state=all",
     "/conversation",
     "/people",
+    "/days",
     "/timeline",
     "/summaries",
     "/sessions",
@@ -43,7 +44,7 @@ EVERYWHERE = ("/", "/people", "/memories?state=all", "/search", "/context", "/se
 PAGES = {
     "long": [*EVERYWHERE, *of(LONG)],
     "from right to left": of(ARABIC),
-    "empty": [*(f"{path}{'&' if '?' in path else '?'}space=new" for path in EVERYWHERE), *of("nobody", "new")],
+    "empty": [*(f"{path}{'&' if '?' in path else '?'}space=new" for path in EVERYWHERE), *of("quiet", "still")],
     "wrong": ["/nowhere", "/memories/9999", "/memories?category=nonsense", "/person"],
 }
 
@@ -60,6 +61,13 @@ def hard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             somebody.note("reminder", words, importance=7, tags=[name[:90]])
             somebody.remember(f"I like {words}")
             somebody.summarize()
+        talker = memory.user("talker", space="long")
+        for number in range(40):
+            talker.note("fact", f"Talker likes the number {number} best of all numbers", importance=8)
+            talker.add("user", f"{number} {'and so on and on ' * 60}")
+        quiet = memory.user("quiet", space="still")
+        quiet.add("user", "word")
+        quiet.clear(erase=True)
         memory.upkeep()
     with served(path) as link:
         yield link
@@ -85,6 +93,15 @@ def test_nothing_is_wider_than_the_screen_and_everything_can_be_read(looker: Loo
         if found != RIGHT | {"too wide by": 0}:
             wrong[path] = found
     assert wrong == {}
+
+
+@pytest.mark.defect("S13")
+def test_the_page_about_somebody_is_short_however_much_is_known(browser: Browser, hard: str) -> None:
+    with looking(browser, hard, phone=True) as looker:
+        page = looker.open("/person?user=talker&space=long")
+        expect(page.locator(".portrait .lines")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollHeight") < 4_500
+        expect(page.locator(".portrait details")).to_contain_text("lines more")
 
 
 def test_the_labels_of_a_form_stand_in_line(browser: Browser, hard: str) -> None:

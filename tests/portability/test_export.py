@@ -240,6 +240,30 @@ def test_the_blocking_face_exports_loads_and_purges(tmp_path: Path) -> None:
             memory.load(tmp_path / "all.jsonl", zone="Mars/Olympus")
 
 
+@pytest.mark.defect("I2")
+def test_the_export_of_a_person_has_what_a_purge_would_erase_in_the_memories_of_others(tmp_path: Path) -> None:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
+        program = memory.user("langgraph", thread='["users","ann"]')
+        program.add(
+            "system", "a tortoise", author="ann", id="item", metadata={"value": {"pet": "tortoise"}}, kind="document"
+        )
+        program.add("system", "of bob", author="bob", kind="document")
+        memory.user("ann").add("user", "I am Ann.")
+        done = memory.export(tmp_path / "ann.jsonl", user="ann")
+        memory.export(tmp_path / "ann.md", user="ann")
+    assert done.rows["message"] == 2
+    text = (tmp_path / "ann.md").read_text("utf-8")
+    assert "a tortoise" in text
+    assert "of bob" not in text + (tmp_path / "ann.jsonl").read_text("utf-8")
+    with aforesaid.open(tmp_path / "other.db", embedder="none") as other:
+        assert other.load(tmp_path / "ann.jsonl").ok
+        (item,) = other.user("langgraph").history()
+        assert (item.author, item.id, item.metadata) == ("ann", "item", {"value": {"pet": "tortoise"}})
+        other.purge("ann")
+        assert other.user("langgraph").history() == []
+        assert other.verify().ok
+
+
 def test_the_export_of_a_mistyped_user_is_refused_and_writes_no_file(tmp_path: Path) -> None:
     with aforesaid.open(tmp_path / "one.db") as memory:
         memory.user("ann", space="work").remember("likes tea")

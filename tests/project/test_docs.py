@@ -17,6 +17,7 @@ from aforesaid.cli import app
 from aforesaid.domain.summary import SUMMARY_KINDS
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.profiles import BUILT_IN, Profile, load_profile
+from aforesaid.testing import ScriptedModel
 from project.programs import Programs, programs
 
 ROOT = Path(__file__).parent.parent.parent
@@ -42,9 +43,20 @@ def running() -> Iterator[Programs]:
         yield ready
 
 
+@pytest.fixture(scope="module")
+def model() -> Iterator[ScriptedModel]:
+    """What answers programs that use OpenAI's client."""
+    with ScriptedModel() as ready:
+        yield ready
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in ELSEWHERE], ids=page_name)
-def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: Programs) -> None:
+def test_every_example_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: Programs, model: ScriptedModel
+) -> None:
     monkeypatch.setenv("AFORESAID_STORE", str(tmp_path / "default.db"))
+    monkeypatch.setenv("OPENAI_BASE_URL", model.base_url)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
     for language, code in BLOCK.findall(page.read_text(encoding="utf-8")):
         if language == "python":
             ran = running.code(code, tmp_path)

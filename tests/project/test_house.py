@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
+IMPORT = re.compile(r"^ *(?:from \S+ import (?:\([^)]*\)|[^(\n]*)|import .*)$", re.MULTILINE)
 LONGEST_WAYS = {"add": 34, "search": 58, "context": 75, "proxied request": 115}
 
 
@@ -27,7 +27,5 @@ def test_files_are_few_and_not_made_of_imports() -> None:
     for path in SOURCES:
         text = path.read_text(encoding="utf-8")
         lines += text.count("\n")
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Import | ast.ImportFrom) and node.end_lineno is not None:
-                imports += node.end_lineno - node.lineno + 1
+        imports += sum(each.count("\n") + 1 for each in IMPORT.findall(text))
     assert imports / lines <= 0.08

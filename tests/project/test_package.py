@@ -47,6 +47,8 @@ MIGRATIONS = {
     "0022_names_of_tables.sql": "0b678d94d8a5ff45",
     "0023_memories_of_contexts.sql": "e18c8c4c42bd2237",
     "0024_matters.sql": "cbb85fac88c5e842",
+    "0025_lines_of_facts.sql": "17584f938b4361da",
+    "0026_devanagari.sql": "8620d25833763746",
 }
 
 POSTGRES_MIGRATIONS = {
@@ -69,6 +71,8 @@ POSTGRES_MIGRATIONS = {
     "0017_names_of_tables.sql": "84ffd25fce0c2bad",
     "0018_memories_of_contexts.sql": "9d04dc7d0ea7dd5a",
     "0019_matters.sql": "b68f34092bc56cf2",
+    "0020_lines_of_facts.sql": "285187c56b874bc9",
+    "0021_devanagari.sql": "47d7659c1f7ecc0d",
 }
 
 

@@ -14,6 +14,7 @@ import aforesaid
 ROOT = Path(__file__).parent.parent.parent
 WRITE_BLOCKS = runpy.run_path(str(ROOT / "tools" / "python_blocks.py"))["write_blocks"]
 SDK = """
+from anthropic import AsyncAnthropic
 from openai import OpenAI
 
 import aforesaid
@@ -27,6 +28,11 @@ def ask(client: OpenAI, ann: aforesaid.SyncUserMemory, text: str) -> str | None:
 def open_both() -> tuple[aforesaid.SyncMemory, aforesaid.SyncUserMemory]:
     memory = aforesaid.open("memory.db")
     return memory, memory.user("ann")
+
+
+def wrapped() -> tuple[OpenAI, AsyncAnthropic]:
+    ann = aforesaid.wrap(OpenAI(), user="ann")
+    return ann, aforesaid.wrap(AsyncAnthropic(), memory=aforesaid.open("memory.db"), chat=7)
 
 
 def refused(ann: aforesaid.SyncUserMemory) -> str | None:

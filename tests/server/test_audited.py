@@ -123,6 +123,7 @@ def of_user(
         "clear_window": ann.clear_window,
         "audit": ann.audit,
         "take_back": lambda: ann.take_back("#1"),
+        "bring_back": lambda: ann.bring_back("#1"),
         "erase": lambda: ann.erase("#1"),
         "clear": ann.clear,
     }
@@ -142,6 +143,7 @@ def of_all(memory: Memory, number: int, folder: Path) -> dict[str, Callable[[], 
         "backup": lambda: memory.backup(folder / "backup.db", actor=ACTOR),
         "export": lambda: memory.export(folder / "all.jsonl", actor=ACTOR),
         "load": lambda: memory.load(folder / "all.jsonl", actor=ACTOR),
+        "merge": lambda: memory.merge("tom", "ann", actor=ACTOR),
         "purge": lambda: memory.purge("ann", actor=ACTOR),
     }
 
@@ -196,6 +198,7 @@ async def test_a_method_that_was_not_audited_leaves_a_row_with_its_actor(tmp_pat
 async def test_every_method_of_the_whole_memory_leaves_a_row_with_its_actor(tmp_path: Path) -> None:
     async with aforesaid.connect(tmp_path / "memory.db", embedder="none") as memory:
         numbers = await prepared(memory)
+        await memory.user("tom").add("user", "I am Ann at work.")
         calls = of_all(memory, numbers["memories"], tmp_path)
         assert set(calls) == set(public(Memory)) - exempt(Memory)
         silent = []

@@ -21,8 +21,8 @@ import pytest
 
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
 from aforesaid.server import ServerOptions
-from aforesaid.server import app as app_room
 from aforesaid.server.auth import Keys, Sessions
+from aforesaid.server.proxy.proxy_memory import warm_up
 from aforesaid.settings import Receipts, Serving, Settings
 from server.serving import ADDRESS, Running, running
 
@@ -278,7 +278,7 @@ async def test_the_warm_up_of_a_server_is_no_request(caplog: pytest.LogCaptureFi
     async with running(settings=Settings(receipts=Receipts(contexts=True))) as server:
         server.memory.metrics.slow_seconds = 0.0
         with caplog.at_level(logging.INFO):
-            await app_room._warm_up(server.memory)
+            await warm_up(server.memory)
         assert server.memory.metrics.snapshot() == {}
         assert not [record for record in caplog.records if record.name == "aforesaid.performance"]
         assert await server.memory.user("nobody").receipts() == []

@@ -56,6 +56,8 @@ def checksum_before(folder: str, name: str) -> str:
 
 def step_back_in_sqlite(path: Path) -> None:
     with closing(connection.connect(path, Options(), create=False)) as database:
+        # The view stands for the one of then, which the step that made the lines of facts replaced.
+        database.execute("DROP VIEW user_facts; DROP TABLE fact; CREATE VIEW user_facts AS SELECT * FROM facts")
         database.execute("DROP INDEX memory_of_matter")
         for name in FIELDS:
             database.execute(f"ALTER TABLE memory DROP COLUMN {name}")
@@ -69,6 +71,8 @@ def step_back_in_postgres(dsn: str) -> None:
     with psycopg.connect(dsn) as database:
         database.execute("SET citus.propagate_set_commands = 'local'")
         database.execute("SET LOCAL aforesaid.reach = 'all'")
+        database.execute("DROP VIEW user_facts")
+        database.execute("DROP TABLE fact")
         for name in FIELDS:
             database.execute(f"ALTER TABLE memory DROP COLUMN {name}")
         database.execute("UPDATE memory_version SET was = (was::jsonb - 'matter' - 'value')::json")

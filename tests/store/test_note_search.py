@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+import pytest
 
 from aforesaid.domain.memory import MemoryDraft, NoteKey, NoteVector
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
-from aforesaid.store import Store
-from aforesaid.store.memories import AddMemory
+from aforesaid.store import Store, open_store
+from aforesaid.store.memories import AddMemory, ChangeMemory, MemoryById
 from aforesaid.store.messages import Messages
 from aforesaid.store.ranking import MOST_SOURCES
 from aforesaid.store.searches import AddNoteVectors, SearchNotes, UnembeddedNotes
+from aforesaid.store.sqlite import search
 from aforesaid.store.summaries import Archive, RollBack
+from aforesaid.store.vector_matrix import unpacked
 from making import add, adding
 
 ANN = Scope.of("ann")
@@ -74,6 +82,50 @@ async def test_notes_are_compared_by_meaning_once_an_embedder_has_seen_them(stor
     assert [(note.key.id, note.similarity) for note in found] == [(second, 1.0)]
     assert await store.read(SearchNotes(ANN, "zzz", "another", np.array([0, 1], dtype=np.float32))) == []
     assert (await store.verify()).ok
+
+
+async def test_notes_that_were_changed_added_or_taken_away_are_compared_as_they_are_now(store: Store) -> None:
+    asked = SearchNotes(ANN, "zzz", "m", np.array([0, 1], dtype=np.float32))
+
+    async def embed(memory: int, *numbers: float) -> None:
+        await store.apply([AddNoteVectors("m", (NoteVector(NoteKey("memory", memory), vector(*numbers), "default"),))])
+
+    async def found() -> list[tuple[int, float | None]]:
+        return [(note.key.id, note.similarity) for note in await store.read(asked)]
+
+    first, second, third = [await remember(store, ANN, f"number {number}") for number in range(3)]
+    await embed(first, 1, 0)
+    await embed(second, 0, 1)
+    assert await found() == [(second, 1.0), (first, 0.0)]
+    await embed(third, 0, 1)
+    assert await found() == [(third, 1.0), (second, 1.0), (first, 0.0)]
+    memory = await store.read(MemoryById(ANN, second))
+    await store.apply([ChangeMemory(replace(memory, text="another number"), "edit")])
+    await embed(second, 1, 0)
+    assert await found() == [(third, 1.0), (second, 0.0), (first, 0.0)]
+    memory = await store.read(MemoryById(ANN, third))
+    await store.apply([ChangeMemory(replace(memory, state="deactivated", active=False), "deactivate")])
+    assert await found() == [(second, 0.0), (first, 0.0)]
+
+
+async def test_the_vector_of_a_note_is_read_once_for_all_searches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+
+    def counting(values: Sequence[bytes]) -> np.ndarray[Any, np.dtype[np.float32]]:
+        read.append(len(values))
+        return unpacked(values)
+
+    monkeypatch.setattr(search, "unpacked", counting)
+    store = await open_store(f"sqlite:{tmp_path / 'memory.db'}")
+    for number in range(4):
+        key = NoteKey("memory", await remember(store, ANN, f"number {number}"))
+        await store.apply([AddNoteVectors("m", (NoteVector(key, vector(1, number), "default"),))])
+        for _ in range(3):
+            await store.read(SearchNotes(ANN, "number", "m", np.array([0, 1], dtype=np.float32)))
+    await store.close()
+    assert sum(read) == 4
 
 
 async def test_no_more_notes_are_handed_out_for_embedding_than_asked_for(store: Store) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from aforesaid.domain.memory import MemoryDraft, MemoryRecord
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.store import Store, open_store
-from aforesaid.store.memories import AddMemory, Memories, NewestFacts, PutFacts
+from aforesaid.store.dumping import Restore
+from aforesaid.store.memories import AddMemory, FactsVersions, Memories, NewestFacts, PutFacts
 from aforesaid.store.people import AuditRows, PutSetting, Settings
 from making import add, adding
 
@@ -61,6 +65,35 @@ async def test_facts_have_versions_and_the_newest_is_read(store: Store) -> None:
     assert facts is not None
     assert (facts.text, facts.version) == ("Ann likes sushi.", 2)
     assert await store.read(NewestFacts(BOB)) is None
+
+
+TEXTS = ("a", "a\nb", "a\nb\nc", "a\nc", "a\nx\nc", "", "c\na", "c\n\na", "c\n\na\na", "a\na")
+
+
+@pytest.mark.defect("X2")
+async def test_each_version_of_facts_is_the_text_that_was_put_whatever_lines_came_and_went(store: Store) -> None:
+    for text in TEXTS:
+        await store.apply([PutFacts(ANN, text, text or "nothing")])
+        newest = await store.read(NewestFacts(ANN))
+        assert newest is not None
+        assert newest.text == text
+    assert [facts.text for facts in await store.read(FactsVersions(ANN))] == [*TEXTS]
+    found = await store.verify()
+    assert found.ok, found
+
+
+async def test_a_version_of_facts_that_is_restored_goes_where_it_belongs_by_its_time(store: Store) -> None:
+    for text in ("a", "a\nb", "b\nc"):
+        await store.apply([PutFacts(ANN, text, "x")])
+    versions = await store.read(FactsVersions(ANN))
+    between = replace(versions[0], text="a\nz", updated_at=versions[1].updated_at - timedelta(microseconds=1))
+    empty = replace(between, text="", cause="forget", updated_at=between.updated_at - timedelta(microseconds=1))
+    await store.apply([Restore(between), Restore(empty)])
+    await store.apply([PutFacts(ANN, "b\nc\nd", "x")])
+    texts = [facts.text for facts in await store.read(FactsVersions(ANN))]
+    assert sorted(texts[:3]) == ["", "a", "a\nz"]
+    assert texts[3:] == ["a\nb", "b\nc", "b\nc\nd"]
+    assert (await store.verify()).ok
 
 
 @pytest.mark.req("A1")

@@ -8,15 +8,16 @@ import pytest
 
 from aforesaid.domain.checks import MemoryState
 from aforesaid.domain.memory import MemoryDraft
-from aforesaid.domain.message import Position
+from aforesaid.domain.message import Position, tombstone
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.errors import InvalidInput
 from aforesaid.models.resilience import StoreLedger
 from aforesaid.store import Store, open_store
 from aforesaid.store.memories import AddMemory, MemoryCounts
-from aforesaid.store.messages import Messages
+from aforesaid.store.messages import AddMessage, Messages
 from aforesaid.store.people import PutSetting, Spend, TokensSpent, TotalsOfSpaces, UsersPage
+from aforesaid.store.searches import PeopleWithWords
 from making import adding, minutes
 
 START = minutes(0)
@@ -113,3 +114,22 @@ async def test_the_ledger_of_the_models_is_kept_in_the_store(location: str) -> N
 def test_less_than_nothing_cannot_be_spent() -> None:
     with pytest.raises(InvalidInput, match="tokens"):
         Spend(MONDAY, ANN, -1)
+
+
+@pytest.mark.defect("S8")
+async def test_people_are_found_by_the_words_of_their_messages_with_whole_counts(store: Store) -> None:
+    for number in range(60):
+        scope = Scope.of(f"user{number}")
+        words = "tea in the garden" if number % 20 else "hazelnuts in the garden"
+        await store.apply([adding(scope, words, at=minutes(number))])
+    await store.apply([adding(Scope.of("user20"), "hazelnuts again", at=minutes(90))])
+    gone = (await store.apply([adding(Scope.of("user7"), "hazelnuts too", at=minutes(91))])).message
+    await store.apply([AddMessage(tombstone(gone))])
+    await store.apply([adding(Scope.of("kim", "elsewhere"), "hazelnuts elsewhere")])
+    found = await store.read(PeopleWithWords("default", "Hazelnut?"))
+    assert [(each.user, each.messages) for each in found] == [("user20", 2), ("user0", 1), ("user40", 1)]
+    both = await store.read(PeopleWithWords("default", "hazelnuts garden"))
+    assert len(both) == 60
+    assert [each.user for each in both[:3]] == ["user20", "user0", "user40"]
+    assert await store.read(PeopleWithWords("default", "walnut")) == []
+    assert await store.read(PeopleWithWords("default", "?!")) == []

@@ -12,6 +12,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged, StoreFailed, StoreRefused, StoreUnavailable
 from aforesaid.store import open_store, restore_store
 from aforesaid.store.messages import Messages
+from aforesaid.store.unfinished import remove_abandoned
 from making import add, adding
 from store.processes import KILLED, run_program
 
@@ -119,6 +120,29 @@ async def test_of_many_backups_to_one_name_one_wins_and_is_whole(path: Path, tmp
     restore_store(copy, tmp_path / "again.db", replace=False)
     with pytest.raises(StoreUnavailable, match="check the folder and its rights"):
         await store.backup(Path("/proc/no/such/place.db"))
+    await store.close()
+
+
+async def test_a_backup_begins_again_if_another_removes_its_file_before_it_is_locked(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await open_store(path)
+    await add(store, ANN, "some text")
+    create, removed = os.open, []
+
+    def create_and_lose(name: Path, flags: int, *mode: int) -> int:
+        handle = create(name, flags, *mode)
+        if flags & os.O_CREAT and not removed:
+            removed.append(name)
+            remove_abandoned(tmp_path)
+        return handle
+
+    monkeypatch.setattr(os, "open", create_and_lose)
+    await store.backup(tmp_path / "copy.db")
+    monkeypatch.undo()
+    assert removed
+    assert not removed[0].exists()
+    assert restore_store(tmp_path / "copy.db", tmp_path / "again.db", replace=False) is None
     await store.close()
 
 

@@ -14,7 +14,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.store import Store, vector_matrix
 from aforesaid.store.messages import MessagesByNumber
 from aforesaid.store.searches import AddVectors, MatchText, SearchVector, TokenVectors, UnembeddedMessages
-from aforesaid.store.vector_matrix import Matrix, SizedCache, packed, repacked, signs_of, unpacked
+from aforesaid.store.vector_matrix import Matrix, SizedCache, packed, repacked, signs_of, unpacked, widened
 from making import add, adding, minutes
 
 ANN = Scope.of("ann")
@@ -209,6 +209,12 @@ def test_a_packed_vector_is_as_precise_as_a_byte_for_each_number_allows() -> Non
     largest = np.abs(rows).max(axis=1, keepdims=True)
     assert (np.abs(unpacked(values) - rows) <= largest * (0.5 / 127 + 2**-10)).all()
     assert [repacked(value) for value in values] == values
+
+
+def test_half_precision_is_widened_to_the_very_same_numbers() -> None:
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    finite = every[np.isfinite(every)]
+    assert widened(finite).tobytes() == finite.astype(np.float32).tobytes()
 
 
 async def test_vectors_in_both_forms_are_searched_together(store: Store) -> None:

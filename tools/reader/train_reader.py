@@ -2,29 +2,45 @@
 """Train the weights of `models/reader.npz` on a machine with a GPU.
 
 Lines are `intent | text`, one file for each language; in those of the folders `slots`, `marked` and `answers` words that
-hold a value are marked, and in `answers` a question stands before the text. Teachers are trained on them, with dictated and addressed variants of each; a small student learns from
+hold a value are marked, and in `answers` a question stands before the text. Teachers are trained on them, with dictated
+and addressed variants of each, and with other values in the place of those that are marked; a small student learns from
 their probabilities, also on unlabelled messages. An eighth of every folder is left out of training, and measured.
 
     OUT=folder PYTHONPATH=src python tools/reader/train_reader.py [seconds]
 
-The working folder holds `slots`, `marked`, `lines`, `answers`, and `convs` (not labelled). Training ends after about `seconds`.
-Two students are written, to `0` and `1`.
+The working folder holds `slots`, `marked` (with the lines of `fresh`), `lines`, `answers`, and `convs` (not labelled).
+Training ends after about `seconds`. Two students are written, to `0` and `1`.
 """
 
 import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
-import collections, glob, json, math, random, re, sys, tempfile, time, unicodedata
+import collections, glob, json, math, random, re, sys, tempfile, time, tomllib, unicodedata
 from multiprocessing import get_context
 
 import numpy as np
 
+import aforesaid
 from aforesaid.text.devanagari import romanised
 from aforesaid.models.reader import INTENTS, SLOTS, _BITS, _HEADS, _WINDOW, _runs, Pieces
 
 MARK = re.compile(r"\[(-?)(other\.)?(-?)([a-z]+):([^\[\]]+)\]")
 HOLDS = ("own", "over", "other")
 CALLED = {SLOTS.index(each) for each in ("name", "child", "partner", "sibling", "friend", "pet")}
+SWAPPED = CALLED | {
+    SLOTS.index(each)
+    for each in "relative colleague boss neighbour home from job employer study allergy condition medicine like dislike hobby own".split()
+}
+"""Values that another of the same matter can replace: what stands around them says what they are."""
+INVENTED = CALLED | {
+    SLOTS.index(each) for each in ("relative", "colleague", "boss", "neighbour", "home", "employer", "medicine")
+}
+"""Values that may have any name."""
+MATTERS = os.path.join(os.path.dirname(aforesaid.__file__), "facts", "matters")
+LANGUAGES = dict(
+    ar="arabic", de="german", en="english", es="spanish", fr="french", hi="hindi", it="italian", ja="japanese",
+    ko="korean", nl="dutch", pl="polish", pt="portuguese", ru="russian", tr="turkish", zh="chinese",
+)  # fmt: skip
 WANTED = [
     INTENTS.index(each) for each in "forget remind reminders request ask correct tell feel chat thank greet".split()
 ]
@@ -105,6 +121,79 @@ def lines(folder, marked):
             plain, tags = parse(text) if marked else (re.sub(r"\[-?[a-z.-]+:([^\[\]]*)\]", r"\1", text), None)
             found.append((language, INTENTS.index(intent), plain, tags))
     return found
+
+
+class Swapping:
+    """Puts other values in the place of those in a line: its words then have to say what they are."""
+
+    def __init__(self, rows, rng):
+        self.rng, self.pools = rng, collections.defaultdict(list)
+        self.titles = {
+            code: sorted(
+                (
+                    each
+                    for words in tomllib.load(open(f"{MATTERS}/{name}.toml", "rb"))["titles"].values()
+                    for each in words
+                ),
+                key=len,
+                reverse=True,
+            )
+            for code, name in LANGUAGES.items()
+        }
+        for language, _, text, tags in rows:
+            for start, end, slot in self.spans(language, text, tags or []):
+                if len(text[start:end].split()) < 4:
+                    self.pools[language, slot].append(text[start:end])
+        self.followers = {}
+
+    def spans(self, language, text, tags):
+        """Return where values stand that can be replaced, without words that say who somebody is."""
+        found, start = [], 0
+        for end in range(1, len(tags) + 1):
+            if end < len(tags) and tags[end] == tags[start]:
+                continue
+            slot = (tags[start] - 1) // 3
+            if tags[start] and slot in SWAPPED:
+                words = text[start:end].casefold()
+                title = (
+                    next((each for each in self.titles[language] if words.startswith(each)), "")
+                    if slot in INVENTED
+                    else ""
+                )
+                if not title or (title != words and language in ("zh", "ja")):
+                    found.append((start + len(title), end, slot))
+            start = end
+        return found
+
+    def invented(self, language, slot):
+        """Return a word that is spelled like those of a matter and that nobody has."""
+        if (language, slot) not in self.followers:
+            followers = self.followers[language, slot] = collections.defaultdict(list)
+            for words in self.pools[language, slot]:
+                for word in words.split():
+                    for at in range(len(word) + 1):
+                        followers[word[max(at - 2, 0) : at]].append(word[at : at + 1])
+        made = ""
+        while len(made) < 12 and (letter := self.rng.choice(self.followers[language, slot][made[-2:]])):
+            made += letter
+        return made
+
+    def __call__(self, language, text, tags):
+        made, its, at = "", [], 0
+        for start, end, slot in self.spans(language, text, tags):
+            old, pool = text[start:end], self.pools[language, slot]
+            new = self.rng.choice(pool)
+            if slot in INVENTED and self.rng.random() < 0.4:
+                new = self.invented(language, slot)
+            is_small = text == text.lower()
+            if len(new) < 2 or len(new.split()) != len(old.split()) or self.rng.random() < 0.15:
+                new = old
+            elif is_small:
+                new = new.lower()
+            made += text[at:start] + new
+            its += tags[at:start] + [tags[start]] * len(new)
+            at = end
+        return made + text[at:], its + tags[at:]
 
 
 encoder = pieces = None
@@ -215,6 +304,7 @@ def main():
         elif label != 1 and tags is not None and not any(tags) and len(text) < 60 and "\n" not in text:
             replies[language].append((label, text))
 
+    swap = Swapping(rows, rng)
     for language, label, text, tags in rows:
         its = tags if tags is not None else [0] * len(text)
 
@@ -224,8 +314,13 @@ def main():
 
         put(text, tags, label, 0, language)
         variant(changed(text, its, voice))
+        if tags is not None and any(tags):
+            variant(swap(language, text, tags))
         if rng.random() < 0.15:
-            name = rng.choice(called[language]) + rng.choice([", ", " ", ": "])
+            own = rng.choice(called[language])
+            if rng.random() < 0.5 and len(new := swap.invented(language, SLOTS.index("name"))) > 2:
+                own = new
+            name = own + rng.choice([", ", " ", ": "])
             variant((name + text, [0] * len(name) + its))
         if rng.random() < 0.15 and language not in UNSPACED:
             variant(changed(text, its, noaccent))

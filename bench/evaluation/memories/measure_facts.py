@@ -17,12 +17,15 @@ from aforesaid.domain.memory import INSTRUCTION, MemoryRecord
 from aforesaid.errors import ModelError
 from aforesaid.memory import Memory, connect
 from aforesaid.store import Progress
+from aforesaid.text.languages import CODES, stems, stop_words
+from aforesaid.text.words import words_of
 from evaluation.filling import REPEATABLE
 from evaluation.memories.measure import EXTRACTING, Sample
-from evaluation.memories.transcripts import FactTranscript
+from evaluation.memories.transcripts import FactTranscript, TranscriptFact
 
 _THREAD: Final = "talk"
 _SEED: Final = 7
+_LANGUAGES: Final = {code: language for language, code in CODES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +41,15 @@ class FactFigures:
     precision: float | None
     """Share of the active memories that rest on a turn with a fact."""
     changes: float | None
-    """Of the changes of which both facts were noticed, the share with the new one active and the old one not."""
+    """Of the changes of which both facts were noticed, the share after which nothing active tells what only the old
+    fact says, while something active rests on the new one. What else the old turn says may live on."""
+    emptied: float | None
+    """The same, if nothing at all that rests on the old turn may be active."""
     noticed_changes: int
     superseded: int
+    """Memories that another one replaced, without those of which it says the same in more words."""
     superseded_rightly: float | None
-    """Share of the superseded memories that rest on a turn with a replaced fact."""
+    """Share of them that rest on a turn with a replaced fact."""
     importance: float | None
     """Spearman's correlation of the importance of active memories and of the most important fact under them."""
     instructions: float | None
@@ -138,7 +145,7 @@ def _by(compared: Sequence[_Compared], group: Callable[[FactTranscript], str]) -
 
 
 def _figures(compared: Sequence[_Compared]) -> FactFigures:
-    covered = lasting = precise = active = superseded = rightly = settled = noticed = 0
+    covered = lasting = precise = active = superseded = rightly = settled = emptied = noticed = 0
     important: list[tuple[int, int]] = []
     for each in compared:
         facts, replaced = each.transcript.facts, each.transcript.replaced
@@ -150,16 +157,21 @@ def _figures(compared: Sequence[_Compared]) -> FactFigures:
         covered += sum(not kept.isdisjoint(fact.turns) for place, fact in enumerate(facts) if place not in replaced)
         for memory, turns in each.memories:
             active += memory.active
-            superseded += memory.state == "superseded"
-            rightly += memory.state == "superseded" and not turns.isdisjoint(old)
+            replaced_one = memory.state == "superseded" and not _is_completed(memory, each.memories)
+            superseded += replaced_one
+            rightly += replaced_one and not turns.isdisjoint(old)
             if memory.active and (labels := [weights[turn] for turn in turns if turn in weights]):
                 precise += 1
                 important.append((memory.importance, max(labels)))
         for before, after in each.transcript.changes:
             was, now = facts[before].turns, facts[after].turns
             if not seen.isdisjoint(was) and not seen.isdisjoint(now):
+                told = _telling(each, facts[before], facts[after])
                 noticed += 1
-                settled += kept.isdisjoint(was) and not kept.isdisjoint(now)
+                emptied += kept.isdisjoint(was) and not kept.isdisjoint(now)
+                # Where nothing tells it in the same words, it counts as ended only if all of its turn is.
+                still = any(memory.active for memory in told) if told else not kept.isdisjoint(was)
+                settled += not still and not kept.isdisjoint(now)
     followed, instructions = _instructions(compared)
     return FactFigures(
         turns=sum(len(each.transcript.turns) for each in compared),
@@ -168,6 +180,7 @@ def _figures(compared: Sequence[_Compared]) -> FactFigures:
         coverage=_share(covered, lasting),
         precision=_share(precise, active),
         changes=_share(settled, noticed),
+        emptied=_share(emptied, noticed),
         noticed_changes=noticed,
         superseded=superseded,
         superseded_rightly=_share(rightly, superseded),
@@ -175,6 +188,30 @@ def _figures(compared: Sequence[_Compared]) -> FactFigures:
         instructions=_share(followed, instructions),
         labelled_instructions=instructions,
     )
+
+
+def _telling(each: _Compared, old: TranscriptFact, new: TranscriptFact) -> list[MemoryRecord]:
+    """Return the memories of an old fact's turns, and not of the new one's, with a word that only the old fact has."""
+    language = _LANGUAGES.get(each.transcript.language, "english")
+    words = _stems(old.text, language) - _stems(new.text, language)
+    later = set(new.turns) - set(old.turns)
+    return [
+        memory
+        for memory, turns in each.memories
+        if not turns.isdisjoint(old.turns) and turns.isdisjoint(later) and _stems(memory.text, language) & words
+    ]
+
+
+def _is_completed(memory: MemoryRecord, memories: Sequence[tuple[MemoryRecord, frozenset[str]]]) -> bool:
+    """Return whether the value in a memory's place has all its words: "bulging disc L5" for "L5"."""
+    new = next((each for each, _ in memories if each.id == memory.superseded_by and each.user == memory.user), None)
+    if new is None or memory.value is None or new.value is None or memory.matter != new.matter:
+        return False
+    return set(words_of(memory.value)) < set(words_of(new.value))
+
+
+def _stems(text: str, language: str) -> set[str]:
+    return set(stems([word for word in words_of(text) if word not in stop_words(language)], language))
 
 
 def _instructions(compared: Sequence[_Compared]) -> tuple[int, int]:

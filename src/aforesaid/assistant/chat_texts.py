@@ -30,7 +30,7 @@ from aforesaid.store.failover import IN_MEMORY, ON_DISK
 if TYPE_CHECKING:
     from aforesaid.context import Context
     from aforesaid.facts import ForgetResult, RememberResult
-    from aforesaid.facts.people import KnownPerson
+    from aforesaid.facts.describing import KnownPerson
     from aforesaid.profiles.recipe import SectionName
 
 _SHOWN: Final = 20

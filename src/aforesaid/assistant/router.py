@@ -54,6 +54,8 @@ class Router:
             "summary_on": _summary_on,
             "summary_off": _summary_off,
             "summary_now": _summary_now,
+            "today": partial(_days, 1),
+            "week": partial(_days, 7),
             "historycontext": self._history_context,
             "analyze": self._analyze,
             "clear": _clear,
@@ -256,6 +258,11 @@ async def _summary_now(user: UserMemory, rest: str, say: Phrases) -> Answer:  # 
     if not any(made):
         return Answer(say("summary.nothing_new"))
     return Answer("\n\n".join([say("summary.made"), *(chat_texts.quoted(text, say) for text in made)]))
+
+
+async def _days(count: int, user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
+    text = await user.summarize_thread(days=count)
+    return Answer(chat_texts.quoted(text, say) if text else say("summary.nothing_new"))
 
 
 def _analysis(found: HistoryContext, say: Phrases) -> Answer:

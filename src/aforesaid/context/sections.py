@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -55,6 +55,10 @@ _LEAST_SCORE: Final = 0.001
 """Scores count as at least this much, so that every hit has a value."""
 _NOTHING: Final[frozenset[int]] = frozenset()
 _make_item: Final = fast_constructor(Item)
+
+
+_OLD: Final = timedelta(days=30)
+"""From which age on a quote says when it was said."""
 
 
 class RenderedMessage(NamedTuple):
@@ -169,7 +173,12 @@ class Offers:
 
     def _label(self, memory: MemoryRecord, dated: bool) -> str:  # noqa: FBT001
         happened = memory.happened if dated else None
-        return memory.category.upper() if happened is None else written_day(to_zone(happened.start, self.zone).date())
+        if happened is not None:
+            return written_day(to_zone(happened.start, self.zone).date())
+        # What somebody said long ago need not be so today: a quote says when.
+        is_old_quote = memory.matter is None and memory.trust == "said" and self.now - memory.seen_at > _OLD
+        day = f", said on {written_day(to_zone(memory.seen_at, self.zone).date())}" if is_old_quote else ""
+        return f"{memory.category.upper()}{day}"
 
     def summaries(self, found: Sequence[Summary], covered: dict[int, frozenset[int]]) -> list[Item]:
         """Offer summaries: newest first, since the oldest are trimmed first; shown with the highest level first."""

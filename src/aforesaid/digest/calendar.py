@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from aforesaid.digest.executor import Executor
 from aforesaid.digest.sources import DayTalk, Person, newest, shown_numbers
 from aforesaid.digest.tree import NOTHING, Decision, MakeDay, Step, that_fit
-from aforesaid.digest.writing import WITHOUT_MODEL, Written
+from aforesaid.digest.writing import TELLING_LANGUAGE, WITHOUT_MODEL, Written, quiet_day
 from aforesaid.domain.checks import EARLIEST, LATEST, microseconds, moment, to_zone
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Entry, Passed, Scope, Subject, Touch, direct_thread, is_direct
@@ -197,7 +197,10 @@ class CalendarSteps:
             scope = Scope(when.space, user, direct_thread(user))
             worth |= (await self._executor.known_of(scope, own[user], worth)).worth
         for user, said in by_rules.items():
-            text = await writer.of_persons_day(Scope(when.space, user, direct_thread(user)), said, characters, worth)
+            scope = Scope(when.space, user, direct_thread(user))
+            text = await writer.of_persons_day(scope, said, characters, worth)
+            if not text:
+                text = quiet_day(said, await store.read(Messages(scope, limit=TELLING_LANGUAGE)))
             parts.setdefault(user, []).append(Written(text, None, prompt))
         drafts = [await self._draft(when, user, parts[user], own[user], told[user], held) for user in told]
         # The last message that was read, which may be newer than the cursor of the agenda.

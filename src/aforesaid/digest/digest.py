@@ -5,18 +5,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from aforesaid.digest.calendar import CalendarSteps, affected_subjects
+from aforesaid.digest.calendar import CalendarSteps, affected_subjects, bounds
 from aforesaid.digest.executor import Clock, Executor
 from aforesaid.digest.rolling import RollingSteps
 from aforesaid.digest.sources import NOTHING_KNOWN
 from aforesaid.digest.tiers import TiersSteps, windows
 from aforesaid.digest.tree import Step, Steps, TreeSteps
-from aforesaid.digest.writing import WITHOUT_MODEL, Writer, shortened
+from aforesaid.digest.writing import TELLING_LANGUAGE, WITHOUT_MODEL, Writer, shortened
 from aforesaid.domain.chat_message import ChatMessage, answered_calls, chat_tool_calls
 from aforesaid.domain.checks import Within, now
+from aforesaid.domain.hit import MessageFilter
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Backlog, Entry, Scope
@@ -240,16 +241,26 @@ class Digest:
             tries = 0
         return made
 
-    async def summarize_thread(self, scope: Scope) -> str:
-        """Return a summary of the newest messages of a thread, of everybody who did not switch memory off."""
-        messages = await self._store.read(Messages(scope, within="thread", limit=_REQUESTED_PAGE))
+    async def summarize_thread(self, scope: Scope, days: int | None = None) -> str:
+        """Return a summary of the newest messages of a thread, of everybody who did not switch memory off.
+
+        With `days`, only of those of the last days. If nothing was told in them, it says so.
+        """
+        since = None
+        if days is not None:
+            first = CalendarSteps(self.executor).today(scope.space) - timedelta(days=days - 1)
+            since, _ = bounds(first, self.executor.profile.zone(scope.space))
+        where = MessageFilter(since=since)
+        messages = await self._store.read(Messages(scope, within="thread", limit=_REQUESTED_PAGE, where=where))
         wanted = await self.executor.of_those_who_want_it(messages)
         if not wanted:
             return ""
         # Private memories of the one who asks do not show in what everybody reads, only the meaning of the messages.
         known = NOTHING_KNOWN._replace(worth=await self.executor.worth(wanted))
-        written = await self.executor.writer.of_messages(scope, wanted, self.executor.profile.summary_characters, known)
-        return written.text
+        room, quiet = self.executor.room_for(wanted), days is not None
+        earlier = await self._store.read(Messages(scope, within="thread", limit=TELLING_LANGUAGE)) if quiet else []
+        writer = self.executor.writer
+        return (await writer.of_messages(scope, wanted, room, known, quiet=quiet, earlier=earlier)).text
 
     async def edit(self, scope: Scope, summary: int, text: str, editor: str) -> Summary:
         """Store an edited summary as its next version."""
@@ -444,7 +455,8 @@ class Digest:
             heard = [message for message in heard if message.thread in summary.heard.get(message.user, ())]
         said = [*messages, *heard]
         if summary.kind in ("rolling", "history"):
-            written = await executor.writer.onwards(scope, below[0] if below else None, said, characters)
+            before, newer = below[0] if below else None, executor.room_for(said)
+            written = await executor.writer.onwards(scope, before, said, characters, newer)
         elif summary.kind == "day":
             written = await executor.writer.of_messages(scope, said, executor.profile.day_characters)
         elif below:
@@ -452,7 +464,7 @@ class Digest:
             written = await executor.writer.of_summaries(scope, below, characters, known)
         else:
             known = await executor.known_of(scope, messages, await executor.worth(said))
-            written = await executor.writer.of_messages(scope, said, characters, known)
+            written = await executor.writer.of_messages(scope, said, executor.room_for(said), known)
         if written.model is None:
             return None
         change = Revise(

@@ -158,13 +158,11 @@ Clock = Callable[[], int]
 """Returns the time in microseconds."""
 
 _LEAST_OF_MESSAGES: Final = 300
-_PART_OF_MESSAGES: Final = 3
-"""A summary of messages may have a third of their characters, and at least 300."""
 _LEAST_OF_SUMMARIES: Final = 600
 _HEARD: Final = 5
 """Messages of a shared thread that are read for each message of the user there, at most: its own is one of them."""
-_PART_OF_SUMMARIES: Final = 2
-"""A summary of summaries may have half of their characters, and at least 600."""
+_PART: Final = 2
+"""A summary may have half of the characters of its sources, and at least 300, or 600 if these are summaries."""
 
 
 class Executor:
@@ -185,7 +183,7 @@ class Executor:
     async def archive_messages(self, scope: Scope, messages: Sequence[Message]) -> Summary:
         heard = await self.heard(scope, messages)
         said = [*messages, *heard]
-        room = self._room(sum(len(message.text) for message in said), _LEAST_OF_MESSAGES, _PART_OF_MESSAGES)
+        room = self.room_for(said)
         held = await self.holding(said)
         known = await self.known_of(scope, messages, await self.worth(said, held))
         written = await self.writer.of_messages(scope, said, room, known)
@@ -202,7 +200,7 @@ class Executor:
         return await self._archive(draft, await self.quality(written, said, (), held))
 
     async def archive_summaries(self, scope: Scope, summaries: Sequence[Summary]) -> Summary:
-        room = self._room(sum(len(summary.text) for summary in summaries), _LEAST_OF_SUMMARIES, _PART_OF_SUMMARIES)
+        room = self._room(sum(len(summary.text) for summary in summaries), _LEAST_OF_SUMMARIES)
         known = await self.known_below(scope, summaries)
         written = await self.writer.of_summaries(scope, summaries, room, known)
         sources = tuple(summary.id for summary in summaries)
@@ -274,16 +272,17 @@ class Executor:
         said = [*messages, *heard]
         held = await self.holding(said)
         known = await self.known_of(scope, messages, await self.worth(said, held))
-        written = await self.writer.onwards(scope, previous, said, self.profile.summary_characters, known)
+        characters, newer = self.profile.summary_characters, self.room_for(said)
+        written = await self.writer.onwards(scope, previous, said, characters, newer, known)
         return await self._continue(scope, "rolling", written, previous, messages, held, heard)
 
     async def analyse(
         self, scope: Scope, previous: Summary | None, messages: Sequence[Message], today: date
     ) -> Summary:
-        characters = self.profile.summary_characters
+        characters, newer = self.profile.summary_characters, self.room_for(messages)
         held = await self.holding(messages)
         known = await self.known_of(scope, messages, await self.worth(messages, held))
-        written = await self.writer.of_history(scope, previous, messages, characters, today, known)
+        written = await self.writer.of_history(scope, previous, messages, characters, newer, today, known)
         return await self._continue(scope, "history", written, previous, messages, held)
 
     async def store_views(self, drafts: Sequence[ViewDraft], *others: Change) -> list[Summary]:
@@ -303,9 +302,13 @@ class Executor:
         except ModelError:
             return await measure(written.text, messages, summaries, None)
 
-    def _room(self, characters: int, least: int, part: int) -> int:
-        """Return the maximum characters of a summary: `1 / part` of its sources, at least `least`."""
-        return min(self.profile.summary_characters, max(characters // part, least))
+    def room_for(self, messages: Sequence[Message]) -> int:
+        """Return the maximum number of characters of a summary of messages."""
+        characters = sum(len(message.text) for message in messages if not message.replaced)
+        return self._room(characters, _LEAST_OF_MESSAGES)
+
+    def _room(self, characters: int, least: int) -> int:
+        return min(self.profile.summary_characters, max(characters // _PART, least))
 
     async def _archive(self, draft: SummaryDraft, quality: Quality | None) -> Summary:
         complete = replace(draft, quality=quality, created_at=self.clock())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date, timedelta
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain.message import Message
@@ -30,6 +32,7 @@ _INSIDE: Final = re.compile(r"(?<=[\w,;] )[^\W\d_a-zß-öø-ÿ][\w'’-]+")
 _MOST_SOURCES: Final = 200
 _AROUND_QUOTE: Final = ' "“”„«».…'
 """What a summary may put around the words of a message."""
+_LEAST_QUOTED: Final = 3
 _MOST_LABELS: Final = 2
 """Labels that a summary puts before a quote, at most: who said it when, and who it is about."""
 _DAY: Final = timedelta(days=1)
@@ -58,7 +61,7 @@ async def measure(
         if _ISO_DATE.fullmatch(word):
             # Most summaries name the days of their messages alone, so dates in messages are read last.
             grounded = (
-                _as_date(word) in days or any(word in source for source in sources) or _as_date(word) in mentioned()
+                as_date(word) in days or any(word in source for source in sources) or as_date(word) in mentioned()
             )
         elif word[0].isdigit():
             grounded = word in numbers
@@ -79,7 +82,7 @@ def _days_of(messages: Sequence[Message], summaries: Sequence[Summary]) -> set[d
     days = {message.at.date() for message in messages}
     for summary in summaries:
         days.update((summary.began_at.date(), summary.ended_at.date()))
-        days.update(found for word in _ISO_DATE.findall(summary.text) if (found := _as_date(word)))
+        days.update(found for word in _ISO_DATE.findall(summary.text) if (found := as_date(word)))
     return _with_neighbours(days)
 
 
@@ -92,7 +95,7 @@ def _with_neighbours(days: set[date]) -> set[date]:
     return near
 
 
-def _as_date(word: str) -> date | None:
+def as_date(word: str) -> date | None:
     try:
         return date.fromisoformat(word)
     except ValueError:
@@ -112,7 +115,9 @@ async def _coverage(
     if not said and not texts:
         return None
     sentences = [sentence[:MOST_CHARACTERS] for sentence in split_sentences(text)] or [text[:MOST_CHARACTERS]]
-    places = {sentence: _quoted(sentence, said) for sentence in sentences}
+    starts = [0, *accumulate(len(message.text) + 1 for message in said)][:-1]
+    whole = "\n".join(message.text for message in said)
+    places = {sentence: _quoted(sentence, whole, starts) for sentence in sentences}
     new = [sentence for sentence, place in places.items() if place is None]
     known = list(await vectors.of(said)) if said else []
     made = list(await vectors.embedder.embed([*new, *texts])) if new or texts else []
@@ -121,16 +126,19 @@ async def _coverage(
     return round(float(near.max(axis=1).mean()), 4)
 
 
-def _quoted(sentence: str, messages: Sequence[Message]) -> int | None:
+def _quoted(sentence: str, whole: str, starts: Sequence[int]) -> int | None:
     """Return the place of the message that a sentence quotes, with labels before the quote or without them.
 
-    The quoted words must be at least half of the message.
+    The quoted words must be at least a third of the message. `whole` is all messages, which begin at `starts`.
     """
     parts = sentence.split(": ")
     for labels in range(min(len(parts), _MOST_LABELS + 1)):
         quote = ": ".join(parts[labels:]).strip(_AROUND_QUOTE)
-        for place, message in enumerate(messages):
-            if quote and 2 * len(quote) >= len(message.text) and quote in message.text:
+        at = whole.find(quote) if quote else -1
+        if at >= 0:
+            place = bisect_right(starts, at) - 1
+            length = (starts[place + 1] if place + 1 < len(starts) else len(whole)) - starts[place]
+            if _LEAST_QUOTED * len(quote) >= length:
                 return place
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
@@ -9,19 +10,20 @@ from math import exp
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aforesaid.digest.quality import shared_words
+from aforesaid.digest.quality import as_date, shared_words
 from aforesaid.domain.checks import Kind, to_zone
 from aforesaid.domain.memory import ENDED, MemoryRecord
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
-from aforesaid.extras import np
+from aforesaid.extras import np, re
 from aforesaid.models.offline import Spoken, Summarised
 from aforesaid.models.prompts import Fenced, Line, enclose, fence, lines_of, name_speakers
 from aforesaid.models.salience import Judgement
 from aforesaid.store.memories import Memories
 from aforesaid.store.messages import MessagesByNumber
 from aforesaid.store.vector_matrix import unpacked
+from aforesaid.text.sentences import length_in_words, split_sentences
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -108,6 +110,18 @@ def _day(at: datetime, zone: tzinfo) -> str:
 
 _IMPORTANT: Final = 7
 """Importance from which a memory is stated: high and critical."""
+_FOUND: Final = ("values/", "salience/")
+"""The extractors that find memories without anybody's judgement. What their source says is stated in its own words,"""
+_IMPORTANT_FOUND: Final = 8
+"""if it is as important as this,"""
+_HEALTH: Final = frozenset({"allergy", "condition", "medicine"})
+"""and a value only if it is one of these,"""
+_SURE: Final = 0.55
+"""with at least this confidence. Others are in the portrait."""
+_LONGEST_QUOTE: Final = 200
+_SHORTEST_QUOTE: Final = 3
+"""Characters, and words, of the quotes that state what was found."""
+_LABEL: Final = re.compile(r"(?:\S.{0,79}? )?\((\d{4}-\d{2}-\d{2})\): ")
 _ALWAYS: Final[frozenset[Kind]] = frozenset({"instruction", "relationship"})
 """Kinds of memories that are stated whatever their importance is."""
 _STATED: Final = 0.75
@@ -138,6 +152,8 @@ class ImportantMemory(NamedTuple):
     """When it was said."""
     text: str
     importance: int
+    quoted: bool = False
+    """Whether the text is of the words of a message."""
 
     @property
     def line(self) -> str:
@@ -188,17 +204,22 @@ async def weights(
         if memory.matter is not None or memory.event is not None or memory.importance >= _IMPORTANT:
             values = (memory.value,) if memory.value is not None else ()
             telling.update({seq: (*telling.get(seq, ()), *values) for seq in seqs})
-        if memory.importance >= _IMPORTANT or memory.kind in _ALWAYS:
-            sources.setdefault(min(seqs), []).append(memory)
+        if _is_important(memory):
+            sources.setdefault(max(seqs), []).append(memory)
     ended -= telling.keys()
     messages = await store.read(MessagesByNumber(scope, sorted(ended | sources.keys()))) if ended or sources else []
     names = name_speakers(messages)
     important = [
         ImportantMemory(
-            names[message.author], (local(message.at, zone) or message.at).date(), memory.text, memory.importance
+            names[message.author],
+            (local(message.at, zone) or message.at).date(),
+            text,
+            memory.importance,
+            text != memory.text,
         )
         for message in messages
         for memory in sources.get(message.seq, ())
+        if (text := _stated(memory, message))
     ]
     known = dict(worth)
     for seq in telling.keys() | ended:
@@ -206,6 +227,27 @@ async def weights(
         factor = usual.factor * (_KNOWN if seq in telling else _ENDED)
         known[seq] = usual._replace(factor=factor, values=telling.get(seq, ()))
     return Weights(important, known, frozenset(message.text for message in messages if message.seq in ended))
+
+
+def _is_important(memory: MemoryRecord) -> bool:
+    if not memory.extractor.startswith(_FOUND):
+        return memory.importance >= _IMPORTANT or memory.kind in _ALWAYS
+    if memory.matter is not None:
+        return memory.matter in _HEALTH and (memory.confidence or 0.0) >= _SURE
+    return memory.importance >= _IMPORTANT_FOUND or memory.kind == "instruction"
+
+
+def _stated(memory: MemoryRecord, message: Message) -> str:
+    """Return the words that state a memory: if nobody judged it, those of its message, which may have none."""
+    if not memory.extractor.startswith(_FOUND):
+        return memory.text
+    value, quote = memory.value, ""
+    for each in split_sentences(message.text):
+        if (each in memory.text or (value and value in each)) and len(quote) + len(each) < _LONGEST_QUOTE:
+            quote = f"{quote} {each}".strip()
+    if memory.matter is not None and length_in_words(quote) < _SHORTEST_QUOTE:
+        return ""  # "Tonsillitis." says nothing without the question.
+    return quote or memory.text
 
 
 def worth_of(judgement: Judgement) -> Worth:
@@ -230,8 +272,18 @@ def with_important(text: str, memories: Sequence[ImportantMemory], limit: int, s
         shortened = text if len(text) <= room else shorten(room)
         if not set(missing) <= set(added):
             break  # There is no room for all of them.
-    lines = "\n".join(each.line for each in memories if each in added)
-    return f"{shortened}\n{lines}" if lines else shortened
+    every = shortened.splitlines()
+    days: list[date] = []
+    for line in every:
+        label = _LABEL.match(line)
+        day = as_date(label[1]) if label else None
+        days.append(day or (days[-1] if days else date.min))
+    # In a text without dates, such as a model's, they come last.
+    for each in sorted((each for each in memories if each in added), key=lambda memory: memory.day):
+        place = bisect_right(days, each.day)
+        every.insert(place, each.line)
+        days.insert(place, each.day)
+    return "\n".join(every)
 
 
 def _fitting(memories: Sequence[ImportantMemory], characters: int) -> list[ImportantMemory]:
@@ -245,6 +297,8 @@ def _fitting(memories: Sequence[ImportantMemory], characters: int) -> list[Impor
 
 
 def _states(text: str, memory: ImportantMemory) -> bool:
+    if memory.quoted and any(sentence in text for sentence in split_sentences(memory.text)):
+        return True
     words, shared = shared_words(memory.text, [text], [])
     return shared >= _STATED * words
 

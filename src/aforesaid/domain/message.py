@@ -273,10 +273,19 @@ def edited(before: Message, text: str | None, changes: dict[str, Any]) -> str:
 
 def tombstone(message: Message) -> Draft:
     """Return the draft of the version that takes a message back."""
+    return _same_moment(message, "", TAKEN_BACK, message.seq)
+
+
+def brought_back(gone: Message, before: Message) -> Draft:
+    """Return the draft of the version that follows a tombstone, with what the message was `before`."""
+    return _same_moment(gone, before.text, before.details, gone.seq)
+
+
+def _same_moment(message: Message, text: str, details: str | None, replaces: int) -> Draft:
     scope = Scope(message.space, message.user, message.thread)
     at, now = checks.microseconds(message.at, "at"), checks.now()
     return Draft(
-        scope, message.role, "", message.author, message.name, at, False, now, None, message.seq, details=TAKEN_BACK
+        scope, message.role, text, message.author, message.name, at, False, now, None, replaces, details=details
     )
 
 

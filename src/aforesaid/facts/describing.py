@@ -1,4 +1,4 @@
-"""Describes a person in short lines, from what is known: values under their headings, then what else they said.
+"""Describes a person in short lines, from what is known, and tells who the people around them are.
 
 Only what is current is shown. The lines are in the language in which most values were told.
 """
@@ -8,18 +8,20 @@ from __future__ import annotations
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
 from importlib.resources import files
 from typing import Final, NamedTuple
 from unicodedata import normalize
 
-from aforesaid.domain.memory import ENDED, INSTRUCTION, MemoryRecord
+from aforesaid.domain.memory import EDITED, ENDED, FORGOTTEN, INSTRUCTION, TAKEN_BACK, MemoryRecord
 from aforesaid.extras import re
-from aforesaid.facts.people import Person
+from aforesaid.facts.people import Person, folded_name, person_called
 from aforesaid.facts.statement import says_the_same
 from aforesaid.facts.values import ESSENTIAL, HEALTH, LIVING, PEOPLE, importance_of, line, matters, only_titles
 from aforesaid.text.languages import guess_language, query_terms
+from aforesaid.text.relations import mentioned_people, relation_called
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
@@ -55,6 +57,9 @@ _OPEN: Final = timedelta(days=30)
 """How long an event that is over is described, and what somebody said in passing."""
 
 
+_PLACES: Final = frozenset({"home", "from", "address", "employer"})
+_CONTAINED: Final = frozenset({"employer", "from"})
+"""What is not told again where it is the place of a home."""
 _ALSO: Final[Mapping[str, tuple[str, ...]]] = {
     "employer": ("employer", "job"),
     "job": ("job", "employer"),
@@ -83,7 +88,7 @@ def describe(stated: str, memories: Sequence[MemoryRecord], person: Person, at: 
     values = [
         memory for memory in memories if memory.value is not None and memory.speaker == memory.user and _is_sure(memory)
     ]
-    language = language_of(values, stated)
+    language = language_of(memories, stated)
     remembered = {memory.text: memory for memory in memories if memory.value is None}
     found = [
         _line("who", sentence, [remembered[sentence]] if sentence in remembered else [], _STATED)
@@ -103,7 +108,7 @@ def describe(stated: str, memories: Sequence[MemoryRecord], person: Person, at: 
         if not any(says_the_same(memory.text, each, person.names) for each in said):
             notes += passing
             said.append(memory.text)
-            found.append(_line(topic, memory.text, [memory], memory.importance - 1))
+            found.append(_line(topic, memory.text.replace(f'{person.name}: "', '"'), [memory], memory.importance - 1))
     return sorted(found, key=lambda each: TOPICS.index(each.topic))
 
 
@@ -148,7 +153,7 @@ def of_somebody(question: str, memories: Sequence[MemoryRecord], language: str) 
     asked, now, before = asked_about(question), list[str](), list[str]()
     words = set(words_of(fold(question)))
     for each in memories if asked else ():
-        name = _titled(each.value or "", language)[1]
+        name = titled(each.value or "", language)[1]
         if each.matter not in LIVING or each.about is not None or each.speaker != each.user or not name:
             continue
         if not _is_sure(each):
@@ -199,8 +204,11 @@ def under_headings(lines: Sequence[Line], language: str) -> str:
 
 
 def language_of(memories: Iterable[MemoryRecord], stated: str = "") -> str:
-    """Return the language in which most of what is known was told."""
-    counted = Counter(memory.language for memory in memories if memory.language is not None)
+    """Return the language in which most of what is known was told. Longer texts show theirs more surely."""
+    counted = Counter[str]()
+    for memory in memories:
+        if memory.language is not None:
+            counted[memory.language] += min(len(memory.text), _LONGEST_NOTE)
     return counted.most_common(1)[0][0] if counted else guess_language(stated)
 
 
@@ -211,11 +219,14 @@ def _values(values: Sequence[MemoryRecord], language: str) -> Iterator[Line]:
             own[memory.matter or ""].append(memory)
         else:
             others[fold(memory.about)].append(memory)
-    for matter in sorted(own, key=lambda each: -_weight(each)):
+    homes = {fold(memory.value or "") for memory in own["home"]}
+    for matter in _CONTAINED & own.keys():
+        own[matter] = [each for each in own[matter] if fold(each.value or "") not in homes]
+    for matter in sorted((each for each in own if own[each]), key=lambda each: -_weight(each)):
         topic, known = _TOPIC_OF[matter], own[matter]
         if matter in PEOPLE or matter == "pet":
-            for memory in known:
-                about = others.pop(fold(memory.value or ""), [])
+            for memory, also in _distinct(known, language):
+                about = [told for each in (memory, *also) for told in others.pop(fold(each.value or ""), [])]
                 if not about and matter in PEOPLE and only_titles(memory.value or "", language):
                     # "Husband" alone tells hardly anything.
                     continue
@@ -234,6 +245,19 @@ def _values(values: Sequence[MemoryRecord], language: str) -> Iterator[Line]:
         yield _line("family", _with_more(_capital(called), about, language), about, importance_of("relative"))
 
 
+def _distinct(known: Sequence[MemoryRecord], language: str) -> list[tuple[MemoryRecord, list[MemoryRecord]]]:
+    """Return people or pets, each once, with those that are the same: of "dog Pip" and "Pip too" the surer one."""
+    kept: list[tuple[set[str], MemoryRecord, list[MemoryRecord]]] = []
+    for memory in sorted(known, key=lambda each: (-each.times, -(each.confidence or 1.0), each.id)):
+        name = set(words_of(titled(memory.value or "", memory.language or language)[1]))
+        same = next((also for other, _, also in kept if name and other and (name <= other or other <= name)), None)
+        if same is None:
+            kept.append((name, memory, []))
+        else:
+            same.append(memory)
+    return sorted(((memory, also) for _, memory, also in kept), key=lambda each: each[0].id)
+
+
 def _is_sure(memory: MemoryRecord) -> bool:
     """Return whether a value is sure enough to be shown to everybody. A search finds the others, too."""
     least = _LEAST_HEALTH if memory.matter in HEALTH else _LEAST_SHOWN
@@ -247,21 +271,30 @@ def _is_coming(event: MemoryRecord, at: datetime) -> bool:
 
 
 def _person(memory: MemoryRecord, language: str) -> str:
-    """Return a person or a pet by what they are to somebody, and their name: "Sister: Inês".
-
-    What they are is in the words in which it was told: "Hermana: Inês".
-    """
+    """Return a person or a pet by what they are to somebody, and their name: "Sister: Inês", for "hermana Inês" too."""
     value = memory.value or ""
-    title, name = _titled(value, language)
+    title, name = titled(value, language)
     if not title and memory.language not in (None, language):
-        title, name = _titled(value, memory.language)
+        told, name = titled(value, memory.language or language)
+        title = _relations(language).get(relation_called(told) or "", "")
+        if not title and not name:
+            return _capital(told)
     colon = "：" if language in {"chinese", "japanese"} else ": "
     if title and name:
         return f"{_capital(title)}{colon}{name}"
-    return _capital(title) or line(memory.matter or "", value, language)
+    return _capital(title) or line(memory.matter or "", name or value, language)
 
 
-def _titled(value: str, language: str) -> tuple[str, str]:
+@cache
+def _relations(language: str) -> Mapping[str, str]:
+    """Return the first word of a language for each relation."""
+    found: dict[str, str] = {}
+    for word in matters(language).people:
+        found.setdefault(relation_called(word) or "", word)
+    return found
+
+
+def titled(value: str, language: str) -> tuple[str, str]:
     """Return what somebody is, as far as a value says it, and their name: "sister", "Inês" for "my sister Inês"."""
     folded = fold(value)
     found = [title for title in matters(language).titles if title in folded] if len(folded) == len(value) else []
@@ -308,3 +341,169 @@ def _topic_of_note(memory: MemoryRecord, at: datetime) -> str | None:
     if memory.trust == "stated" or memory.kind == "relationship":
         return "family" if memory.about not in (None, memory.user) else "other"
     return "other"
+
+
+_UNBELIEVED: Final = frozenset({FORGOTTEN, TAKEN_BACK, EDITED})
+_RELATED: Final = "relation "
+"""The beginning of the key of somebody of whom only the relation is known."""
+
+
+_MY: Final = re.compile(r"^\s*my\s+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPerson:
+    """A person around a user, and what is known about them."""
+
+    name: str
+    """The name; of somebody of whom only the relation is known, that (`sister`)."""
+    id: str | None
+    """The id, if the person is a user of the same space who is known from conversations."""
+    relation: str | None
+    """To the user, such as `sister` or `boss`; None if unknown."""
+    first_mentioned: datetime
+    last_mentioned: datetime
+    memories: tuple[MemoryRecord, ...]
+    """The active memories that mention the person, those about the person first, then by importance."""
+    all_memories: tuple[MemoryRecord, ...]
+    """All memories that mention the person, also those that are no longer active, oldest first."""
+
+
+@dataclass(slots=True)
+class _Collected:
+    names: Counter[str] = field(default_factory=Counter)
+    relations: Counter[str] = field(default_factory=Counter)
+    id: str | None = None
+    memories: dict[int, MemoryRecord] = field(default_factory=dict)
+    about: set[int] = field(default_factory=set)
+    """Ids of memories that are about the person."""
+
+    def add(self, other: _Collected) -> None:
+        self.names += other.names
+        self.relations += other.relations
+        self.id = self.id or other.id
+        self.memories |= other.memories
+        self.about |= other.about
+
+
+def known_people(memories: Sequence[MemoryRecord], user: str, names: Mapping[str, str]) -> list[KnownPerson]:
+    """Return the people whom memories of a user mention, those with most memories first.
+
+    `names` are the display names of the users whom this user may know, by id. Quarantined and forgotten memories do not
+    count.
+    """
+    owner = person_called(user, names.get(user))
+    believed = [each for each in memories if each.state != "quarantined" and each.reason not in _UNBELIEVED]
+    found: dict[str, _Collected] = {}
+    others = _pets_and_places(believed)
+    for memory in believed:
+        _collect(memory, owner, names, found)
+    for key in others & found.keys():
+        del found[key]
+    # Join "Tavares" with "Senhor Tavares", if only one person has a longer name with these words.
+    words = {key: set(words_of(key)) for key in found if not key.startswith(_RELATED)}
+    for short in sorted(words, key=lambda key: -len(words[key])):
+        longer = [key for key in words if words[short] < words[key]]
+        if len(longer) == 1 and None in (found[short].id, found[longer[0]].id):
+            found[longer[0]].add(found.pop(short))
+            del words[short]
+    # Join "my sister" with the one sister whose name is known.
+    for key in [key for key in found if key.startswith(_RELATED)]:
+        relation = key.removeprefix(_RELATED)
+        named = [each for other, each in found.items() if other != key and relation in each.relations]
+        if len(named) == 1:
+            named[0].add(found.pop(key))
+    _add_later_mentions(believed, found)
+    people = [_known_person(each) for each in found.values() if each.memories]
+    return sorted(people, key=lambda person: (-len(person.memories), -person.last_mentioned.timestamp(), person.name))
+
+
+def called(people: Sequence[KnownPerson], who: str) -> list[KnownPerson]:
+    """Return the people who are called so: by name, first name, id or relation."""
+    wanted = folded_name(_MY.sub("", who))
+    relation = relation_called(wanted)
+    exact = [each for each in people if wanted in {folded_name(each.name), each.id}]
+    if exact:
+        return exact
+    return [
+        each for each in people if wanted in words_of(each.name) or (relation is not None and relation == each.relation)
+    ]
+
+
+def _collect(memory: MemoryRecord, owner: Person, names: Mapping[str, str], found: dict[str, _Collected]) -> None:
+    speaker = Person(memory.speaker, names.get(memory.speaker, memory.speaker))
+    if memory.about is not None and memory.about != owner.id:
+        related = relation_called(memory.about)
+        name = None if related else names.get(memory.about, memory.about)
+        title, called_so = titled(memory.about, memory.language or "english") if memory.matter is not None else ("", "")
+        if related is None and title and called_so:
+            related, name = relation_called(title), called_so
+        person = _entry(found, name, related)
+        person.id = memory.about if memory.about in names or memory.about == memory.speaker else person.id
+        person.memories[memory.id] = memory
+        person.about.add(memory.id)
+    if speaker.id != owner.id:
+        person = _entry(found, speaker.name, None)
+        person.id = speaker.id
+        person.memories[memory.id] = memory
+    if memory.value is not None:
+        if memory.matter in PEOPLE and memory.about is None and speaker.id == owner.id:
+            title, called_so = titled(memory.value, memory.language or "english")
+            relation = relation_called(title) or relation_called(called_so) or memory.matter
+            named = called_so if called_so and relation_called(called_so) is None else None
+            person = _entry(found, named, relation)
+            person.memories[memory.id] = memory
+            person.about.add(memory.id)
+        return
+    for mention in mentioned_people(memory.text, speaker.names):
+        if mention.name is not None and folded_name(mention.name) in {folded_name(each) for each in owner.names}:
+            continue
+        person = _entry(found, mention.name, mention.relation if speaker.id == owner.id else None)
+        person.memories[memory.id] = memory
+
+
+def _pets_and_places(memories: Sequence[MemoryRecord]) -> set[str]:
+    """Return the names of pets and places that values tell: a text may speak of them as of people."""
+    names = set[str]()
+    for memory in memories:
+        if memory.value is not None and memory.matter == "pet":
+            names.add(folded_name(titled(memory.value, memory.language or "english")[1]))
+        elif memory.value is not None and memory.matter in _PLACES:
+            names.add(folded_name(memory.value))
+    return names
+
+
+def _entry(found: dict[str, _Collected], name: str | None, relation: str | None) -> _Collected:
+    key = f"{_RELATED}{relation}" if name is None else folded_name(name)
+    person = found.setdefault(key, _Collected())
+    if name is not None:
+        person.names[name] += 1
+    if relation is not None:
+        person.relations[relation] += 1
+    return person
+
+
+def _add_later_mentions(memories: Sequence[MemoryRecord], found: dict[str, _Collected]) -> None:
+    """Add the memories that name a known person in any way."""
+    by_name = {key: set(words_of(key)) for key in found if not key.startswith(_RELATED)}
+    for memory in memories:
+        words = set(words_of(memory.text))
+        for key, name in by_name.items():
+            if name and name <= words:
+                found[key].memories.setdefault(memory.id, memory)
+
+
+def _known_person(collected: _Collected) -> KnownPerson:
+    relation = next((each for each, _ in collected.relations.most_common(1)), None)
+    name = next((each for each, _ in collected.names.most_common(1)), None)
+    memories = collected.memories.values()
+    active = [memory for memory in memories if memory.active]
+    return KnownPerson(
+        name=name or relation or "",
+        id=collected.id,
+        relation=relation,
+        first_mentioned=min(memory.said_at for memory in memories),
+        last_mentioned=max(memory.seen_at for memory in memories),
+        memories=tuple(sorted(active, key=lambda each: (each.id not in collected.about, -each.importance, -each.id))),
+        all_memories=tuple(sorted(memories, key=lambda each: (each.said_at, each.id))),
+    )

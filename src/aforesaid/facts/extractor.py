@@ -64,6 +64,10 @@ _log: Final = logging.getLogger("aforesaid.extraction")
 _PAGE: Final = 200
 _MOST_CHARACTERS: Final = 8_000
 """Maximum characters of a batch for a model. With its instructions it fits into a context window of 4,096 tokens."""
+_FEW_EXCHANGES: Final = 5
+"""Maximum exchanges that a small model is given at a time,"""
+_FEW_CHARACTERS: Final = 3_000
+"""and their maximum characters."""
 _MESSAGES_PER_EXCHANGE: Final = 2
 """Number of messages that count as one exchange where the assistant does not reply, as in a channel."""
 _BEFORE: Final = 50
@@ -142,14 +146,20 @@ class Extractor:
         """Whether a model is configured for extraction."""
         return self._chat is not None and self._chat.has("extract")
 
+    @property
+    def _asks_a_small_model(self) -> bool:
+        return self._chat is not None and self._chat.is_small("extract")
+
     async def next_batch(self, scope: Scope, after: int, *, complete: bool) -> list[Message]:
         """Return the next messages to extract from: whole exchanges after sequence number `after`.
 
         With `complete`, an exchange without a reply is left for later.
         """
         page = await self._store.read(MessagesAfter(scope, after, _PAGE))
-        exchanges = self._profile.extract_exchanges if self.asks_a_model else _PAGE
-        return cut_batch(page, exchanges, complete=complete and self.asks_a_model)
+        exchanges, characters = self._profile.extract_exchanges if self.asks_a_model else _PAGE, _MOST_CHARACTERS
+        if self._asks_a_small_model:
+            exchanges, characters = min(exchanges, _FEW_EXCHANGES), _FEW_CHARACTERS
+        return cut_batch(page, exchanges, complete=complete and self.asks_a_model, characters=characters)
 
     async def learn(
         self, scope: Scope, after: int, batch: Sequence[Message], settings: Mapping[str, SettingValue]
@@ -196,7 +206,7 @@ class Extractor:
                 scope, owner, people, heard, known, tombstones, zone, self._profile.keep_days, near, meant
             )
             # In a thread, since comparing many memories would block the event loop.
-            plan = await asyncio.to_thread(reconcile, candidates, now) if candidates else Plan()
+            plan = await asyncio.to_thread(reconcile, candidates, now) if candidates or known else Plan()
             up_to = batch[-1].seq if not plan.rest else plan.rest[0].last - 1
             changes: list[Change] = [*plan.changes(), *await self._restate(scope, plan.restated, owner)]
             await self._store.apply([*changes, MarkExtracted(scope, after, up_to, len(tombstones))])
@@ -350,6 +360,8 @@ class Extractor:
 
     async def _shown(self, given: BatchInput, batch: Sequence[Message]) -> list[MemoryRecord]:
         """Return the known memories that messages may change: those near in meaning, and those that share words."""
+        if self._asks_a_small_model:
+            return []  # It is asked one thing at a time. Rules find what the new memories change.
         near: list[int] = []
         said = [message.text for message in batch if message.role == "user" and message.text.strip()]
         if self._embedder is not None and said and given.known:
@@ -458,20 +470,21 @@ def relevant(known: Sequence[MemoryRecord], batch: Sequence[Message], near: Coll
     return sorted(ranked[:SHOWN], key=lambda memory: memory.id)
 
 
-def cut_batch(page: Sequence[Message], exchanges: int, *, complete: bool) -> list[Message]:
+def cut_batch(
+    page: Sequence[Message], exchanges: int, *, complete: bool, characters: int = _MOST_CHARACTERS
+) -> list[Message]:
     """Return the messages of the first exchanges of a page. An exchange is what a user said and the replies to it.
 
     With `complete`, messages without a reply are left for later, unless they fill a whole page.
     """
     taken: list[Message] = []
-    done = 0
-    characters = 0
+    done = read = 0
     for place, message in enumerate(page):
         begins = message.role == "user" and place > 0 and page[place - 1].role != "user"
         done += begins
-        characters += len(message.text) if message.role == "user" else min(len(message.text), LONGEST_REPLY)
+        read += len(message.text) if message.role == "user" else min(len(message.text), LONGEST_REPLY)
         enough = done >= exchanges or len(taken) >= _MESSAGES_PER_EXCHANGE * exchanges
-        if taken and (enough or characters > _MOST_CHARACTERS):
+        if taken and (enough or read > characters):
             return taken
         taken.append(message)
     if complete and len(page) < _PAGE:

@@ -34,9 +34,18 @@ from aforesaid.models.offline.memories.keys import claim_of
 from aforesaid.models.prompts import load_prompt, strip_invisible
 from aforesaid.profiles import Profile
 from aforesaid.store import Store
-from aforesaid.store.memories import AddMemory, ChangeMemory, Forget, Memories, NewestFacts, PutFacts
+from aforesaid.store.memories import (
+    AddMemory,
+    ChangeMemory,
+    Forget,
+    Memories,
+    MemoriesOfSubject,
+    NewestFacts,
+    PutFacts,
+)
 from aforesaid.store.messages import Messages
 from aforesaid.store.operations import Change
+from aforesaid.store.searches import SearchMemories
 from aforesaid.text.languages import guess_language, query_words
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.words import fold
@@ -48,6 +57,8 @@ _log: Final = logging.getLogger("aforesaid.facts")
 
 _STATED_IMPORTANCE: Final = 8
 """Importance of what a user explicitly asks to remember."""
+_MOST_ALIKE: Final = 20
+"""Memories, those that share most words with what is to be remembered, that may say it already."""
 _TRIES: Final = 10
 """Attempts when others change the same facts at the same time."""
 
@@ -140,12 +151,11 @@ class FactEditor:
         words = complete(words, person)
         facts = await self._store.read(NewestFacts(scope))
         before = "" if facts is None else facts.text
-        known = await self._store.read(Memories(scope, active=None))
         if reason is None and by not in (None, scope.user) and sensitive(words):
             reason = "somebody else said something sensitive"
         draft = await self._draft(scope, words, by, person, reason)
         if reason is not None:
-            waiting = _first(known, draft, person, "quarantined")
+            waiting = _first(await self._store.read(Memories(scope, active=None)), draft, person, "quarantined")
             if waiting is None:
                 waiting = (await self._store.apply([AddMemory(draft, actor)])).memory
             return RememberResult("quarantined", before, waiting, reason)
@@ -153,9 +163,12 @@ class FactEditor:
         changes: list[Change] = []
         if text != before:
             changes.append(PutFacts(scope, text, words, actor, instead_of=0 if facts is None else facts.version))
-        same = _first(known, draft, person, "active")
+        # What says the same shares words, or the subject: others of perhaps thousands are not read.
+        known = await self._store.read(MemoriesOfSubject(scope, draft.subject, draft.text))
+        alike = await self._store.read(SearchMemories(scope, draft.text, (), _MOST_ALIKE))
+        same = _first([*known, *(memory for memory, _ in alike)], draft, person, "active")
         if same is None:
-            old = [memory for memory in known if memory.state == "active" and _is_superseded(memory, draft, person)]
+            old = [memory for memory in known if _is_superseded(memory, draft, person)]
             changes.append(AddMemory(draft, actor, tuple(Superseded(memory.id, memory.revision) for memory in old)))
         if changes:
             receipt = await self._store.apply(changes)

@@ -29,7 +29,7 @@ from aforesaid.facts.people import Person, by_id, subject_of
 from aforesaid.facts.salience_extraction import in_own_words
 from aforesaid.models.offline import may_hold_requests, reads_like_an_attack
 from aforesaid.models.offline.memories.extract import written_time
-from aforesaid.models.prompts import Fenced, lines_of, load_prompt, numbered, transcript
+from aforesaid.models.prompts import ask_for_notes, lines_of, load_prompt, numbered, transcript
 from aforesaid.models.salience import Judgement
 from aforesaid.profiles.effective import settings_of
 from aforesaid.store.messages import Messages
@@ -206,6 +206,10 @@ def _place(message: Message) -> tuple[datetime, int]:
 
 _log: Final = logging.getLogger("aforesaid.extraction")
 
+MOST_NOTES_OF_SMALL: Final = 5
+"""Maximum memories that a small model is asked for at a time: it writes about 100 tokens."""
+_TELLING_LANGUAGE: Final = 50
+"""Number of messages from which the language of a batch is detected."""
 SHOWN: Final = 10
 """Maximum number of known memories shown to a model."""
 LONGEST_REPLY: Final = 300
@@ -269,7 +273,7 @@ async def ask_model(
     from there where the model's cannot be used. Raises ModelError if the model does not answer, and ModelGarbled if its
     second answer is no use either.
     """
-    from aforesaid.models.prompts.shapes import Extraction, ExtractionWithKnown  # noqa: PLC0415 - brings pydantic
+    from aforesaid.models.prompts.shapes import MOST_NOTES, Extraction, ExtractionWithKnown  # noqa: PLC0415 - brings pydantic
 
     prompt = load_prompt("extract")
     read = in_time_order([*just_before(given.around, batch), *batch])
@@ -280,9 +284,12 @@ async def ask_model(
         line._replace(at=line.at and to_zone(line.at, given.zone), text=_shortened(line.text, message))
         for line, message in zip(lines_of(read, names), read, strict=True)
     ]
-    question = prompt.render(
+    language = guess_language("\n".join(message.text for message in spoken[:_TELLING_LANGUAGE]))
+    question = ask_for_notes(
+        language,
+        MOST_NOTES_OF_SMALL if chat.is_small(prompt.operation) else MOST_NOTES,
         name=given.owner.name,
-        known=numbered("known", [memory.text for memory in shown]) if shown else Fenced(),
+        known=numbered("known", [memory.text for memory in shown]) if shown else None,
         messages=transcript(lines, [places.get(message.seq) for message in read]),
     )
     answer = await (

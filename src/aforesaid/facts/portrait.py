@@ -26,6 +26,7 @@ from aforesaid.facts.describing import Line, describe, language_of, under_headin
 from aforesaid.facts.fact_editor import FactEditor, trustworthy
 from aforesaid.facts.people import Person
 from aforesaid.facts.timeline import zone_of
+from aforesaid.facts.values import matters
 from aforesaid.models.offline import forget_fact
 from aforesaid.models.prompts import Fenced, enclose, load_prompt, strip_invisible
 from aforesaid.profiles import Profile
@@ -33,6 +34,7 @@ from aforesaid.store import Store
 from aforesaid.store.memories import DerivedText, ImportantMemories, Memories, NewestFacts, PutDerived, Tombstones
 from aforesaid.store.summaries import Summaries
 from aforesaid.telemetry import Metrics
+from aforesaid.text.languages import guess_language
 
 if TYPE_CHECKING:
     from cachetools import LRUCache
@@ -47,6 +49,8 @@ _CACHED: Final = 512
 """Portraits cached in front of the stored ones."""
 _JOINED: Final = 256
 """Minimum number of users whose facts and memories stay joined."""
+_PER_SENTENCE: Final = 100
+"""Characters of a sentence. Models count sentences better."""
 _SLACK: Final = 2
 """A model's text is refused when it is longer than the requested length times this."""
 _DEBOUNCE_SECONDS: Final = 1.0
@@ -87,10 +91,21 @@ class Sources(NamedTuple):
     @property
     def joined(self) -> str | None:
         """All texts that are not empty, in this order, with headings for observations."""
-        if sum(map(bool, self.texts)) <= 1:
-            return self.first
-        today, history = self.today and f"Today: {self.today}", self.history and f"The days before: {self.history}"
-        return "\n".join(filter(None, (self.facts, today, history)))
+        return self._joined(self.facts)
+
+    @property
+    def told(self) -> str | None:
+        """The same with headings for facts, too, where there are many."""
+        return self._joined(under_headings(self.lines, self.language) or self.facts)
+
+    def _joined(self, facts: str) -> str | None:
+        if not any((facts and self.today, facts and self.history, self.today and self.history)):
+            return facts or self.first
+        headings, colon = matters(self.language).headings, "：" if self.language in {"chinese", "japanese"} else ": "
+        today, history = (
+            text and f"{headings[name]}{colon}{text}" for name, text in (("today", self.today), ("days", self.history))
+        )
+        return "\n".join(filter(None, (facts, today, history)))
 
 
 class Portraitist:
@@ -125,13 +140,12 @@ class Portraitist:
     async def portrait(self, scope: Scope, *, name: str | None = None) -> str | None:
         """Return the portrait of a user; None if nothing is known.
 
-        Without a model, or when it fails, this is the facts, under headings, or else today, or else the days before.
+        Without a model, or when it fails, these are the facts, today and the days before, one after the other.
         """
         sources = await self.sources(scope)
         if sources.first is None:
             return None
-        merged = await self._merged(scope, sources, name)
-        return merged or under_headings(sources.lines, sources.language) or sources.first
+        return await self._merged(scope, sources, name) or sources.told
 
     async def _merged(self, scope: Scope, sources: Sources, name: str | None = None) -> str | None:
         """Return what a model merged sources into; None without a model, or where there is nothing to merge."""
@@ -221,7 +235,7 @@ class Portraitist:
         memories = await (remembered or self._store.read(ImportantMemories(scope, MOST_DESCRIBING, describing=True)))
         today, history = await self._observed(scope, await (summaries or self._store.read(Summaries(scope))))
         if not tombstones and not memories and not facts:
-            return Sources(facts, today, history)
+            return Sources(facts, today, history, language=guess_language(f"{today}\n{history}"))
         at = moment(now())
         joined, person = self._joined, await self._fact_editor.person(scope)
         key = facts, tuple([(memory.id, memory.revision) for memory in memories]), person, at.date()
@@ -233,7 +247,7 @@ class Portraitist:
             without(today, tombstones, person.names),
             without(history, tombstones, person.names),
             lines,
-            language_of((memory for memory in memories if memory.value is not None), facts),
+            language_of(memories, f"{facts}\n{today}\n{history}"),
         )
 
     async def _observed(self, scope: Scope, summaries: Sequence[Summary]) -> tuple[str, str]:
@@ -259,8 +273,8 @@ class Portraitist:
     async def _merge(self, chat: Chat, scope: Scope, sources: Sources, person: Person) -> str | None:
         prompt = load_prompt("portrait")
         facts, today, history = sources.texts
-        length, name = self._profile.portrait_characters, _named(person)
-        written = prompt.render(characters=length, name=name, facts=facts, today=today, history=history)
+        sentences, name = max(1, self._profile.portrait_characters // _PER_SENTENCE), _named(person)
+        written = prompt.render(sentences=sentences, name=name, facts=facts, today=today, history=history)
         try:
             reply = await chat.text(prompt.operation, written, scope=scope)
         except ModelError as error:

@@ -26,7 +26,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.facts.admission import admit
 from aforesaid.facts.candidate import DATED, Candidate
 from aforesaid.facts.people import Person, whom
-from aforesaid.facts.settling import as_past, ended, settle
+from aforesaid.facts.settling import as_past, ended, over_by, settle
 from aforesaid.facts.statement import contradicts, least_shared, name_stems, says_the_same, single, statement
 from aforesaid.facts.timing import timing
 from aforesaid.facts.values import LIVING, SINGLE, key_of, names, renamed, same_value
@@ -202,7 +202,24 @@ def reconcile(candidates: Sequence[Candidate], given: ReconcileInput) -> Plan:
             plan.rest = ordered[place:]
             return plan
         plan, place = longer, place + len(together)
+    _end_what_is_over(plan, given)
     return plan
+
+
+def _end_what_is_over(plan: Plan, given: ReconcileInput) -> None:
+    """Add what is over by what was said, or not mentioned any more, to a whole plan."""
+    gone = plan.gone
+    known = [
+        each for each in given.known if each.state == "active" and each.id not in gone and each.id not in plan.counts
+    ]
+    for each in over_by(given.batch, [*known, *plan.drafts], given.owner):
+        if isinstance(each.known, MemoryRecord):
+            at = max(each.known.valid_from, each.since)
+            past = replace(each.known, state="expired", active=False, valid_to=at, reason=each.reason)
+            plan.ends[past.id] = ChangeMemory(past, "end")
+        else:
+            past_draft = replace(each.known, state="expired", valid_to=each.since, reason=each.reason)
+            plan.drafts[plan.drafts.index(each.known)] = past_draft
 
 
 def _with_message(

@@ -1,14 +1,27 @@
-"""Decides what a told value does to known ones: it repeats, completes, corrects, replaces or ends them."""
+"""Decides what a told value does to known ones: it repeats, completes, corrects, replaces or ends them.
+
+What is open (lost, waited for, out of order) ends with what closes it, and what passes lapses when it is not mentioned
+for long, while the person goes on telling.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Final, NamedTuple
 
-from aforesaid.domain.memory import ENDED, MemoryDraft, MemoryRecord
-from aforesaid.facts.candidate import Candidate
-from aforesaid.facts.values import LIVING, SINGLE, adds, only_titles, pattern, same_value, says_move, touches
+from aforesaid.domain.caches import holds_texts
+from aforesaid.domain.memory import ENDED, INSTRUCTION, LAPSED, MemoryDraft, MemoryRecord
+from aforesaid.domain.message import Message
+from aforesaid.extras import re
+from aforesaid.facts.candidate import Candidate, statement_in
+from aforesaid.facts.people import Person
+from aforesaid.facts.statement import name_stems, statement
+from aforesaid.facts.values import LIVING, SINGLE, adds, alike, only_titles, pattern, same_value, says_move, touches
+from aforesaid.text.languages import guess_language
+from aforesaid.text.sentences import begins_with_pronoun, is_question, length_in_words, split_sentences
 from aforesaid.text.words import fold, words_of
 
 _OPPOSITE: Final = {"like": "dislike", "dislike": "like", "hobby": "dislike"}
@@ -17,7 +30,32 @@ _SURE: Final = 0.6
 _CORRECTED: Final = 20
 """Messages in which something was said that a correction may mean without naming it."""
 
+_REMAINS_OPEN: Final = timedelta(days=45)
+"""How long an open matter counts as open after its last mention."""
+_POINTED_AT: Final = timedelta(days=14)
+"""How old an open matter may be that a sentence such as "They found it" closes."""
+_SHORT: Final = 9
+"""Maximum words of a sentence that may mean something open without naming it."""
+_LAPSES: Final = {"event": timedelta(days=30), "condition": timedelta(days=60)}
+"""How long an event without a date, and an illness that passes, are current."""
+_LEAST_LAPSE: Final = min(_LAPSES.values())
+_DOUBTFUL: Final = 0.56
+"""Confidence below which a quote"""
+_DOUBTFUL_LAPSES: Final = timedelta(days=90)
+"""lapses after this time."""
+_CLAUSES: Final = re.compile(r"[,;:()–—]+\s|\s-\s")
+
+_CACHED: Final = 4_096
+
 Known = MemoryDraft | MemoryRecord
+
+
+class Over(NamedTuple):
+    """Something known that is over, without a value that says so."""
+
+    known: Known
+    since: datetime
+    reason: str
 
 
 class Settled(NamedTuple):
@@ -78,6 +116,91 @@ def ended(memory: MemoryRecord, candidate: Candidate) -> MemoryRecord:
 def as_past(draft: MemoryDraft, candidate: Candidate) -> MemoryDraft:
     """Return a draft of a value that was over already when it was told."""
     return replace(draft, state="expired", valid_to=candidate.said, reason=ENDED)
+
+
+def over_by(messages: Sequence[Message], known: Sequence[Known], person: Person) -> Iterator[Over]:
+    """Return which active memories of a person are over by what the person says, or does not mention any more.
+
+    "They found it" closes what was lost shortly before; a sentence that names something open closes that.
+    """
+    said = [each for each in messages if each.role == "user" and each.author == person.id and not each.replaced]
+    own = [each for each in known if each.state == "active" and each.speaker in {None, person.id}]
+    over: dict[int, Over] = {}
+    for message in sorted(said, key=lambda each: each.seq) if own else ():
+        for sentence in split_sentences(statement_in(message)):
+            closes = not is_question(sentence) and any(map(_closes, _CLAUSES.split(sentence)))
+            meant = _meant(sentence, message, filter(_is_open, own), person) if closes else []
+            over |= {id(each): Over(each, message.at, ENDED) for each in meant}
+    yield from over.values()
+    if not said:
+        return
+    newest = max(each.at for each in said)
+    for each in own:
+        if id(each) in over or newest - _seen(each) <= _LEAST_LAPSE:
+            continue
+        if (kept := _kept(each)) is not None and newest - _seen(each) > kept:
+            yield Over(each, _seen(each) + kept, LAPSED)
+
+
+def _meant(sentence: str, message: Message, opened: Iterable[Known], person: Person) -> list[Known]:
+    """Return what a sentence that closes something means: what it names, or what was open shortly before."""
+    before = [each for each in opened if each.sources and max(each.sources) < message.seq]
+    words, language = _things(sentence, person), guess_language(sentence)
+    named = [
+        each
+        for each in before
+        if any(alike(one, other, language) for one in words for other in _things(each.text, person))
+    ]
+    if named or not before or length_in_words(sentence) > _SHORT:
+        return named
+    newest = max(before, key=lambda each: max(each.sources))
+    points = begins_with_pronoun(sentence, language) or not words
+    return [newest] if points and message.at - _seen(newest) <= _POINTED_AT else []
+
+
+def _closes(clause: str) -> bool:
+    """Return whether a clause says that something open is over: "it arrived", but not "it has not arrived"."""
+    found = pattern("closed").search(clause)
+    if found is None or pattern("not").search(clause):
+        return False
+    return pattern("nothing").search(clause, 0, found.start()) is None
+
+
+def _things(text: str, person: Person) -> frozenset[str]:
+    """Return the stems of the words that say what something is about, without those for being open or closed."""
+    said = [found[0] for name in ("open", "closed") for found in pattern(name).finditer(text)]
+    without = {stem for each in said for stem in statement(each).words}
+    return statement(text, person.names).words - name_stems(person.names) - without
+
+
+def _is_open(each: Known) -> bool:
+    is_note = each.matter is None and each.trust != "stated" and each.kind != INSTRUCTION
+    return is_note and each.category in {"fact", "other"} and _says_open(each.text)
+
+
+@holds_texts
+@lru_cache(_CACHED)
+def _says_open(text: str) -> bool:
+    return pattern("open").search(text) is not None
+
+
+def _kept(each: Known) -> timedelta | None:
+    """Return how long something is current without being mentioned; None for always."""
+    if each.trust == "stated" or (isinstance(each, MemoryRecord) and each.times > 1):
+        return None
+    if each.matter is not None:
+        passes = each.event is None if each.matter == "event" else pattern("passing").search(each.value or "")
+        return _LAPSES.get(each.matter) if passes else None
+    if _is_open(each):
+        return _REMAINS_OPEN
+    quoted = each.category == "fact" and each.event is None and each.kind != INSTRUCTION
+    return _DOUBTFUL_LAPSES if quoted and each.confidence is not None and each.confidence < _DOUBTFUL else None
+
+
+def _seen(each: Known) -> datetime:
+    at = each.seen_at if isinstance(each, MemoryRecord) else each.valid_from
+    assert at is not None  # noqa: S101 - what is learned has the time of its message
+    return at
 
 
 def _ended(candidate: Candidate, ours: Sequence[Known], known: Sequence[Known], language: str) -> Settled:

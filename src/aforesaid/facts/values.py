@@ -213,6 +213,8 @@ class Matters(NamedTuple):
     """By which words the current value of a matter is over without being named."""
     titles: frozenset[str]
     """Relations and kinds of pets, folded."""
+    people: tuple[str, ...]
+    """Relations as they are written, the usual word for each first."""
     stops: frozenset[str]
     """Words at which a value ends."""
     plain: Mapping[str, tuple[re.Pattern[str], ...]]
@@ -238,6 +240,7 @@ def matters(language: str) -> Matters:
         table["headings"],
         {matter: re.compile("|".join(found)) for matter, found in table["endings"].items()},
         frozenset(fold(word) for words in table["titles"].values() for word in words),
+        tuple(table["titles"]["people"]),
         frozenset(map(fold, table["stop"]["value"])),
         {
             matter: tuple(re.compile(each.replace("§", _A_WORD), re.IGNORECASE) for each in found)
@@ -459,7 +462,7 @@ def _implied(text: str, known: Sequence[MemoryRecord | Candidate], language: str
                 and pattern("no_allergy").search(sentence.casefold())
             ):
                 words = [word for word in words_of(value) if len(word) > 1]
-                if any(_alike(word, each, language) for word in words for each in words_of(sentence)):
+                if any(alike(word, each, language) for word in words for each in words_of(sentence)):
                     yield Told("allergy", value, "over", None, _IMPLIED, sentence)
 
 
@@ -495,7 +498,7 @@ def names(clause: str, value: str, language: str) -> bool:
     )
     words = [word.removeprefix("ال") for word in words_of(value) if word not in stops and len(word) > 1]
     said = [word.removeprefix("ال") for word in words_of(clause)]
-    return bool(words) and all(any(_alike(word, each, language) for each in said) for word in words)
+    return bool(words) and all(any(alike(word, each, language) for each in said) for word in words)
 
 
 def _says_i(words: Collection[str], language: str) -> bool:
@@ -730,7 +733,7 @@ def same_value(one: str, other: str, language: str) -> bool:
     if one == other:
         return True
     others = _keys(other, language)
-    return all(any(_alike(mine, theirs, language) for theirs in others) for mine in _keys(one, language))
+    return all(any(alike(mine, theirs, language) for theirs in others) for mine in _keys(one, language))
 
 
 def touches(one: str, other: str, language: str) -> bool:
@@ -742,10 +745,10 @@ def touches(one: str, other: str, language: str) -> bool:
         found = SequenceMatcher(None, one, other, autojunk=False).find_longest_match()
         return found.size >= max(2, _MOST_OF * min(len(one), len(other)))
     titles, others = matters(language).titles, _keys(other, language) - matters(language).titles
-    return any(_alike(mine, each, language) for mine in _keys(one, language) - titles for each in others)
+    return any(alike(mine, each, language) for mine in _keys(one, language) - titles for each in others)
 
 
-def _alike(one: str, other: str, language: str) -> bool:
+def alike(one: str, other: str, language: str) -> bool:
     """Return whether two words may be forms of one word: "Артём" and "Артёмом", where words have endings."""
     if one == other or language not in _INFLECTED or language in UNSPACED_LANGUAGES:
         return one == other

@@ -164,6 +164,7 @@ class Services:
         self.sessions = SessionLog()
         self.effective = EffectiveSettings(self.store, profile)
         self._settings = settings or Settings()
+        self.serving: Final = self._settings.server
         self._reranker = _reranker(self._settings, self.metrics)
         self.recall = Recall(self.store, embedder, self.metrics, self._reranker)
         self.recall_queue = RecallQueue(self.metrics)

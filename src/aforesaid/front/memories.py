@@ -40,7 +40,7 @@ from aforesaid.store.people import AuditAccess, DisplayNames
 
 if TYPE_CHECKING:
     from aforesaid.facts import ForgetResult, Preferences, RememberResult
-    from aforesaid.facts.people import KnownPerson
+    from aforesaid.facts.describing import KnownPerson
 
 
 MOST_DUE = 1_000
@@ -458,7 +458,7 @@ class UserTimeline(UserHandle):
         return await self._people(known, name)
 
     async def _people(self, known: list[MemoryRecord], name: str | None) -> list[KnownPerson]:
-        from aforesaid.facts.people import called, known_people  # noqa: PLC0415 - loaded when it is needed
+        from aforesaid.facts.describing import called, known_people  # noqa: PLC0415 - loaded when it is needed
 
         # A person writes whatever they like in `about`: looking that up would tell them the name of any user.
         extracted = (memory.about for memory in known if memory.about and memory.extractor != BY_HAND)

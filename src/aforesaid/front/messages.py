@@ -16,6 +16,8 @@ from aforesaid.domain.chat_message import said_in
 from aforesaid.domain.checks import HitKind, Role, Within
 from aforesaid.domain.details import Part, ToolCall, checked_parts
 from aforesaid.domain.hit import EVERY_MESSAGE, Hit, message_filter
+from aforesaid.domain.memory import BY_HAND
+from aforesaid.domain.memory import TAKEN_BACK as WITHDRAWN
 from aforesaid.domain.message import (
     BATCH_BYTES,
     MOST_IN_BATCH,
@@ -23,6 +25,7 @@ from aforesaid.domain.message import (
     Message,
     NewMessage,
     Position,
+    brought_back,
     draft,
     draft_of_new,
     edited,
@@ -39,6 +42,7 @@ from aforesaid.models.tokens import count_tokens
 from aforesaid.recall import DEFAULT_KINDS, Arms, SearchRequest
 from aforesaid.store import Progress
 from aforesaid.store.erasing import Withdraw
+from aforesaid.store.memories import ChangeMemory, Memories
 from aforesaid.store.messages import (
     AddMessage,
     AddMessages,
@@ -51,6 +55,8 @@ from aforesaid.store.messages import (
     Threads,
     VersionsOf,
 )
+from aforesaid.store.operations import Change
+from aforesaid.store.people import AuditAccess
 
 MOST_AROUND = 100
 """Maximum number of neighbouring messages per hit."""
@@ -197,6 +203,36 @@ class UserMessages(UserHandle):
             return Receipt(durable=True, results=(Repeated(newest),))
         return await self._take_back([newest])
 
+    @public(audit=IN_METHOD)
+    async def bring_back(self, messages: Message | str | int | Sequence[Message | str | int]) -> int:
+        """Bring back messages that were taken back, with the words that each had last; return how many these are.
+
+        They are found and summarised again, and what they say is learned again; memories written by hand that rest on
+        them are active again. Messages that were not taken back stay as they are. Raises NotFound, and changes nothing,
+        if the user does not have one of them.
+        """
+        several = [messages] if isinstance(messages, Message | str | int) else messages
+        store, silence = self._services.store, await self._services.effective.silence(self.scope.space)
+        changes: list[Change] = []
+        versions: set[int] = set()
+        for each in several:
+            known = await store.read(VersionsOf(self.scope, [(await self._newest(each)).seq]))
+            before = next((message for message in reversed(known) if not message.taken_back), None)
+            if known[-1].taken_back and before is not None and versions.isdisjoint(message.seq for message in known):
+                changes.append(AddMessage(brought_back(known[-1], before), silence))
+                versions.update(message.seq for message in known)
+        count = len(changes)
+        if not count:
+            return 0
+        for memory in await store.read(Memories(self.scope, active=None)):
+            if memory.reason == WITHDRAWN and memory.extractor == BY_HAND and versions.issuperset(memory.sources):
+                again = replace(memory, state="active", active=True, valid_to=None, reason="")
+                changes.append(ChangeMemory(again, "reactivate", self._who))
+        changes.append(AuditAccess(self.scope, self._who, "messages.bring_back", checks.counted(count, "message")))
+        await self._store_version(changes)
+        self._services.clear_caches()
+        return count
+
     @public(audit=IN_METHOD, unbounded=True)
     async def erase(self, messages: Message | str | int | Sequence[Message | str | int]) -> Purged:
         """Erase messages in all their versions, so that no byte of them is left in the store, as `purge` does.
@@ -247,7 +283,7 @@ class UserMessages(UserHandle):
         self._services.clear_caches()
         return receipt
 
-    async def _store_version(self, changes: Sequence[AddMessage | Withdraw]) -> Receipt:
+    async def _store_version(self, changes: Sequence[Change]) -> Receipt:
         receipt = await self._services.store.apply(changes)
         self._services.upkeep.nudge()
         self._services.sessions.record(receipt)

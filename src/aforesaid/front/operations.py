@@ -27,6 +27,7 @@ from aforesaid.upkeep import UpkeepReport
 if TYPE_CHECKING:
     from aforesaid.portability.exporting import Exported
     from aforesaid.portability.importing import Loaded
+    from aforesaid.portability.merging import Merged
 
 
 MOST_DAYS = 366
@@ -297,3 +298,26 @@ class MemoryTransfer(MemoryHandle):
         # Other users' summaries and memories are made again without the deleted messages.
         self._services.upkeep.nudge()
         return done
+
+    @public(audit=IN_METHOD, unbounded=True)
+    async def merge(
+        self, user: str | int, into: str | int, *, space: str | int = DEFAULT_SPACE, actor: str = "aforesaid"
+    ) -> Merged:
+        """Merge two users who are one person: what is stored of `user` becomes the memory of `into`.
+
+        Messages, memories with their versions, stated facts, receipts and the settings that `into` lacks move; the
+        user is then purged, and summaries are made again. This cannot be undone: export the user first. An app that
+        goes on writing under the id begins a new memory. Raises NotFound if nothing is stored of one of them.
+        """
+        from aforesaid.portability.merging import merge  # noqa: PLC0415 - loaded on first use
+
+        gone, kept = Scope.of(user, space), Scope.of(into, space)
+        if EVERYBODY in (gone.user, kept.user) or gone.user == kept.user:
+            raise InvalidInput("name two different users", "into")
+        for each in (gone, kept):
+            if not await self._services.store.read(UsersPage(each.space, users=[each.user])):
+                raise NotFound(f"there is no user {quoted(each.user)} in the space {quoted(each.space)}")
+        merged = await merge(self._services.store, gone, kept, checks.identifier(actor, "the actor"))
+        self._services.clear_caches()
+        self._services.upkeep.nudge()
+        return merged

@@ -25,6 +25,7 @@ MOST_FOR_LLM: Final = 100
 """Messages that `messages_for_llm` returns where there is no summary."""
 MOST_COVERED: Final = 10_000
 """Maximum number of messages that a caller's summary may cover beyond the previous one."""
+_MOST_DAYS: Final = 31
 _MOST_LISTED: Final = 10
 """Maximum topics, and maximum preferences, of an analysis without a model. A model may write as many."""
 
@@ -41,12 +42,14 @@ class UserSummaries(UserHandle):
         return await self._services.digest.summarize(self.scope)
 
     @public(audit=("summary.ask", "summarise the thread"), unbounded=True)
-    async def summarize_thread(self) -> str:
+    async def summarize_thread(self, *, days: int | None = None) -> str:
         """Return a summary of what everybody said in this handle's thread of late; empty if nobody said anything.
 
-        It is not stored. Messages of people who switched memory off are left out.
+        With `days`, of so many days, of which today is the last. It is not stored. Messages of people who switched
+        memory off are left out.
         """
-        return await self._services.digest.summarize_thread(self.scope)
+        count = None if days is None else checks.at_most(checks.at_least(days, 1, "days"), _MOST_DAYS, "days")
+        return await self._services.digest.summarize_thread(self.scope, count)
 
     @public(audit=("summaries.read", "summaries"))
     async def summaries(

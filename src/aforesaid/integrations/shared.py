@@ -56,6 +56,11 @@ class Calls(Generic[Target]):
         self.target: Target = target
         self._home: asyncio.AbstractEventLoop | None = None
 
+    @property
+    def blocks(self) -> bool:
+        """Whether it can be called from sync code."""
+        return self._loop is not None
+
     def run(self, call: Callable[[Target], Awaitable[T]]) -> T:
         """Call from sync code. Raises MustBeAwaited for a memory that was opened with `connect`."""
         if self._loop is None:

@@ -10,6 +10,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from math import inf
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -37,7 +38,7 @@ from aforesaid.models.resilience import (
     only,
     wrapped,
 )
-from aforesaid.settings import Choice, Operation, Settings
+from aforesaid.settings import Choice, Operation, Provider, Settings
 from aforesaid.telemetry import Metrics
 from aforesaid.telemetry.tracing import current_headers
 
@@ -113,6 +114,9 @@ class Chat(Protocol):
 
     def has(self, operation: Operation) -> bool:
         """Return whether a model is configured for an operation, even if it does not respond at the moment."""
+
+    def is_small(self, operation: Operation) -> bool:
+        """Return whether the model is to be given little at a time: it is small or slow, as far as is known."""
 
     def states(self) -> Mapping[str, BreakerState]:
         """Return the state of each provider's circuit breaker, by provider name."""
@@ -261,6 +265,43 @@ _INSTRUCTION: Final = (
 )
 
 
+_SMALL: Final = re.compile(r"(?<![a-z0-9.])(?:[0-4](?:\.\d+)?b|\d{2,4}m)(?![a-z0-9])", re.IGNORECASE)
+"""The size in the name of a model: up to four billion parameters, as in `qwen2.5:1.5b`."""
+_READ_PER_WRITTEN: Final = 6
+"""Tokens that a model reads in the time in which it writes one."""
+_SLOW: Final = 15
+"""Tokens a second below which a model is slow. With 1.5 billion parameters it writes 5 on two cores, others 50."""
+_LEAST_SECONDS: Final = 5.0
+"""Seconds of answers before they tell how fast a model is."""
+_FAULTS: Final = 2
+"""Answers without an end, or in another form than was asked for, after which a model counts as small."""
+
+
+class Pace:
+    """What the answers of a model tell of it so far."""
+
+    def __init__(self, provider: Provider, model: str) -> None:
+        self._size = "small" if provider.size == "auto" and _SMALL.search(model) else provider.size
+        self._seconds = self._tokens = 0.0
+        self._faults = 0
+
+    def note(self, reply: Reply, seconds: float) -> None:
+        """Count an answer, or the rest of one that was streamed."""
+        self._seconds += seconds
+        self._tokens += reply.reply_tokens + reply.prompt_tokens / _READ_PER_WRITTEN
+
+    def note_fault(self) -> None:
+        self._faults += 1
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the model is small or slow: as configured, or else as its name or its answers tell."""
+        if self._size != "auto":
+            return self._size == "small"
+        slow = self._seconds >= _LEAST_SECONDS and 0 < self._tokens < _SLOW * self._seconds
+        return slow or self._faults >= _FAULTS
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """A request to a model."""
@@ -278,9 +319,10 @@ class Prompt:
 class Completion:
     """Calls a model, adapts to the parameters it accepts, and validates the reply."""
 
-    def __init__(self, client: Client, choice: Choice) -> None:
+    def __init__(self, client: Client, choice: Choice, pace: Pace) -> None:
         self._client = client
         self._choice = choice
+        self._pace = pace
         structured = client.provider.structured
         self._quirks = ApiQuirks(
             form="instructed" if structured == "instructed" else "full", words_allowed=structured != "schema"
@@ -288,10 +330,13 @@ class Completion:
 
     async def call(self, ask: Ask[Prompt]) -> AsyncGenerator[Reply, None]:
         """Yield the reply, or its pieces followed by the token usage."""
+        began = perf_counter()
         try:
             if ask.what.piecewise:
                 async with aclosing(self._pieces(ask.what)) as pieces:
                     async for piece in pieces:
+                        if piece.reply_tokens:
+                            self._pace.note(piece, perf_counter() - began)
                         yield piece
             else:
                 completion = await self._create(ask.what)
@@ -304,7 +349,9 @@ class Completion:
                 if not isinstance(text, str) or not text.strip():
                     raise self._empty(end)
                 prompt_tokens, reply_tokens = _usage(completion)
-                yield Reply(text, str(self._choice), prompt_tokens, reply_tokens, cut=end == "length")
+                reply = Reply(text, str(self._choice), prompt_tokens, reply_tokens, cut=end == "length")
+                self._pace.note(reply, perf_counter() - began)
+                yield reply
         except Exception as error:
             # Callers handle ModelError only, and the library's error texts may contain the API key.
             raise self._client.failure(error, self._choice.model) from None
@@ -363,6 +410,51 @@ def repeats(text: str) -> bool:
         return True
     end = text[-_TAIL:]
     return len(end) == _TAIL and text.count(end[-_SAID_AGAIN:]) > _TIMES
+
+
+_TEXT_IN_JSON: Final = re.compile(r'"((?:[^"\\]|\\.){20,})(?:"|\Z)', re.DOTALL)
+_MOST_PER_TOKEN: Final = 10
+"""Characters per token of a reply; a server that sends more does not keep to `max_tokens`."""
+_MOST_ALIKE: Final = 20
+"""Times that a JSON text has the same 30 characters, at most: once in each of a dozen notes."""
+_SAME: Final = 3
+"""Different characters, at most, in the end of a text that does not end: spaces, or digits and commas."""
+
+
+def repeats_in_json(text: str) -> bool:
+    """Return whether a JSON text says the same again and again: one of its texts three times, in one of them, or signs.
+
+    Its keys are repeated in every JSON text, so only longer texts count.
+    """
+    said = _TEXT_IN_JSON.findall(text)
+    if any(times >= _TIMES for times in Counter(said).values()) or (said and repeats(said[-1])):
+        return True
+    if len(text) > _TAIL and text.count(text[-_TAIL:]) > _MOST_ALIKE:
+        return True
+    return len(text) > _CHECKED_EVERY and len(set(text[-_CHECKED_EVERY:])) <= _SAME
+
+
+@dataclass(frozen=True)
+class WholeReply:
+    """Streams a reply, returns it in one piece, and cuts one that repeats itself."""
+
+    inner: Service[Prompt, Reply]
+    pace: Pace
+
+    async def call(self, ask: Ask[Prompt]) -> AsyncGenerator[Reply, None]:
+        text, checked, last = "", 0, None
+        async with aclosing(self.inner.call(replace(ask, what=replace(ask.what, piecewise=True)))) as pieces:
+            async for last in pieces:
+                text += last.text
+                if len(text) - checked >= _CHECKED_EVERY:
+                    checked = len(text)
+                    endless = len(text) > _MOST_PER_TOKEN * (ask.what.max_tokens or inf)
+                    if endless or repeats_in_json(text):
+                        self.pace.note_fault()
+                        yield replace(last, text=text, cut=True)
+                        return
+        if last is not None:
+            yield replace(last, text=text)
 
 
 def estimate(prompt: Prompt) -> int:
@@ -439,6 +531,7 @@ class StructuredCall(Generic[Shape]):
 
     inner: Service[Prompt, Reply]
     shape: type[Shape]
+    pace: Pace
 
     async def call(self, ask: Ask[Prompt]) -> AsyncGenerator[Answer[Shape], None]:
         schema = schema_of(self.shape)
@@ -452,9 +545,11 @@ class StructuredCall(Generic[Shape]):
                 f"Write the whole answer again, as JSON alone, such that it fits this schema:\n{schema.full}"
             )
             again = replace(prompt, messages=(*prompt.messages, Said("assistant", first.text), Said("user", told)))
+            again = replace(again, penalty=_PENALTY if first.cut else None)
             replies.append(await only(self.inner, replace(ask, what=again)))
             value, problem = read(replies[-1], self.shape)
         if value is None:
+            self.pace.note_fault()
             raise ModelGarbled(
                 f"{first.model} did not answer with the JSON that was asked for ({schema.name}), also after it was "
                 f"told what was wrong: {problem}"
@@ -475,6 +570,8 @@ def read(reply: Reply, shape: type[Shape]) -> tuple[Shape | None, str]:
             with suppress(ValueError):  # among them ValidationError: nothing in it is complete
                 begun = from_json(_FENCE_START.sub("", reply.text), allow_partial=True)
                 value = shape.model_validate(begun, strict=True)
+            if value is not None and not any(dict(value).values()):
+                value = None  # it said nothing before it was cut
         return value, "it was cut off because it was too long; be shorter."
     fenced = _FENCE.fullmatch(reply.text)
     try:
@@ -508,6 +605,9 @@ class RoutedChat:
         self._limits: dict[str, ConcurrencyLimit] = {}
         self._breakers: dict[str, Breaker] = {}
         self._models: dict[Choice, Service[Prompt, Reply]] = {}
+        self._whole: dict[Choice, Service[Prompt, Reply]] = {}
+        """The same, for replies that are used only when they are complete."""
+        self._paces: dict[Choice, Pace] = {}
         for operation, route in settings.routes.items():
             for choice in route.chain if operation != "embed" else ():
                 self._add(operation, choice)
@@ -546,6 +646,7 @@ class RoutedChat:
                     if len(text) - checked >= _CHECKED_EVERY:
                         checked = len(text)
                         if repeats(text):
+                            self._paces[self._choices(operation)[0]].note_fault()
                             return None
                     if len(text) > characters * _FAR_TOO_LONG:
                         return replace(last, text=text, cut=True)
@@ -577,12 +678,16 @@ class RoutedChat:
     async def structure(
         self, operation: Operation, messages: Sequence[Said], shape: type[Shape], *, scope: Scope | None = None
     ) -> Answer[Shape]:
-        chain = [StructuredCall(model, shape) for model in self._chain(operation)]
+        choices = self._choices(operation)
+        chain = [StructuredCall(self._whole[choice], shape, self._paces[choice]) for choice in choices]
         async with self._calls.running():
             return await only(Fallback(chain), await self._ask(operation, messages, scope))
 
     def has(self, operation: Operation) -> bool:
         return bool(self._settings.route(operation).chain)
+
+    def is_small(self, operation: Operation) -> bool:
+        return any(self._paces[choice].is_small for choice in self._settings.route(operation).chain[:1])
 
     def states(self) -> dict[str, BreakerState]:
         return {name: breaker.state() for name, breaker in self._breakers.items()}
@@ -593,9 +698,12 @@ class RoutedChat:
             await client.close()
 
     def _chain(self, operation: Operation) -> list[Service[Prompt, Reply]]:
+        return [self._models[choice] for choice in self._choices(operation)]
+
+    def _choices(self, operation: Operation) -> tuple[Choice, ...]:
         if operation == "embed":
             raise InvalidInput("'embed' is an embedding model and cannot write replies")
-        return [self._models[choice] for choice in self._settings.route(operation).chain]
+        return self._settings.route(operation).chain
 
     async def _ask(
         self, operation: Operation, messages: Sequence[Said], scope: Scope | None, *, piecewise: bool = False
@@ -617,7 +725,8 @@ class RoutedChat:
         client = self._clients.setdefault(provider.name, Client(provider))
         limit = self._limits.setdefault(provider.name, ConcurrencyLimit(provider.name, provider.concurrency))
         breaker = self._breakers.setdefault(provider.name, Breaker(provider.name, resilience))
-        model: Service[Prompt, Reply] = Completion(client, choice)
+        pace = self._paces[choice] = Pace(provider, choice.model)
+        model: Service[Prompt, Reply] = Completion(client, choice, pace)
         model = wrapped(
             model,
             str(choice),
@@ -629,3 +738,4 @@ class RoutedChat:
         )
         # Checked a second time, before queueing: calls to a provider that is down should cost almost nothing.
         self._models[choice] = Checked(Retry(model, resilience.attempts), breaker)
+        self._whole[choice] = Checked(Retry(WholeReply(model, pace), resilience.attempts), breaker)

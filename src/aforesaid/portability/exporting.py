@@ -210,19 +210,26 @@ def is_markdown(path: Path) -> bool:
 
 
 class RowsOfUser:
-    """Recognises the rows of one user in a dump, which has the messages first."""
+    """Recognises the rows of one user in a dump, which has the messages first.
+
+    What they said in another's memory belongs to them too, such as the items of a program about them: what `purge`
+    erases is what an export shows.
+    """
 
     def __init__(self, scope: Scope, *, vectors: bool = False) -> None:
         """With `vectors`, the numbers of the messages are kept, to recognise the vectors of them."""
         self._whose = scope.space, scope.user
         self._messages: set[int] | None = set() if vectors else None
+        self._sessions: set[str] = set()
+        """The sessions of what they said in another's memory."""
 
     def __call__(self, row: transfer.Row) -> bool:
         match row:
             case transfer.VectorOf():
                 return row.space == self._whose[0] and row.seq in (self._messages or ())
             case transfer.SessionRow():
-                return (row.session.space, row.session.user) == self._whose
+                own = (row.session.space, row.session.user) == self._whose
+                return own or (row.session.space == self._whose[0] and row.session.id in self._sessions)
             case transfer.SummaryRow():
                 return (row.summary.space, row.summary.user) == self._whose
             case transfer.MemoryRow():
@@ -231,7 +238,12 @@ class RowsOfUser:
                 return False
             case _:
                 own = (row.space, row.user) == self._whose
-                if own and self._messages is not None and isinstance(row, Message):
+                if not isinstance(row, Message):
+                    return own
+                if not own and (row.space, row.author) == self._whose and row.role != row.author:
+                    self._sessions.add(row.session)
+                    own = True
+                if own and self._messages is not None:
                     self._messages.add(row.seq)
                 return own
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import tempfile
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
@@ -32,10 +33,12 @@ from aforesaid.portability.formats.messengers import FACEBOOK_FILE, SLACK_DAY, D
 from aforesaid.portability.input_files import Source, TimeSort
 from aforesaid.portability.json_stream import JsonStream
 from aforesaid.portability.row_codec import Aforesaid, somebody
-from aforesaid.store import Progress, Store
+from aforesaid.store import Progress, Store, open_store, restore_store
 from aforesaid.store.attachments import Attachments, folder_of
 from aforesaid.store.dumping import NAMES, RowImporter
 from aforesaid.store.messages import AddMessage, Messages
+from aforesaid.store.people import Totals
+from aforesaid.store.sqlite.connection import APPLICATION_ID
 
 READERS: Final[dict[str, type[Format]]] = {
     "aforesaid": Aforesaid,
@@ -106,6 +109,20 @@ _IN_ARCHIVES: Final = (
     ("chat.md", "signal"),
 )
 _ENDINGS: Final = (".json", ".jsonl", ".txt", ".md", ".af", ".html", ".db", ".sqlite", ".sqlite3")
+
+
+def is_backup(path: Path) -> bool:
+    """Return whether a file is a backup of an SQLite store of Aforesaid."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(_HEADER)
+    return head.startswith(SQLITE) and int.from_bytes(head[_MARK]) == APPLICATION_ID
+
+
+_HEADER: Final = 100
+_MARK: Final = slice(68, 72)
+"""Where the header of an SQLite file says which application it belongs to."""
 
 
 def choose(source: Source, wanted: str = "auto") -> tuple[str, type[Format]]:
@@ -308,21 +325,14 @@ class Loader:
         `progress` counts messages: first those read, whose total is estimated from the bytes read so far, then those
         stored.
         """
-        options = self._options
-        source = await asyncio.to_thread(Source, path)
+        options, name = self._options, "backup"
         exported = Attachments(folder_of(path))
         if self._attachments is not None and await asyncio.to_thread(lambda: any(exported.names())):
             self._attachments.refuse()
-        messages = TimeSort()
-        try:
-            name, reader = await asyncio.to_thread(choose, source, options.format)
-            reading = replace(options.reading, user=options.user or "me", space=options.space)
-            await self._read(iter(reader(source, reading)), messages, source, name, progress)
-            await self._rows.finish()
-            await self._store_all(messages, progress)
-        finally:
-            source.close()
-            messages.close()
+        if options.format in {"auto", name} and await asyncio.to_thread(is_backup, path):
+            await self._read_backup(path, progress)
+        else:
+            name = await self._read_file(path, progress)
         copied = 0
         missing: tuple[str, ...] = ()
         if self._attachments is not None and self._hashes:
@@ -351,6 +361,37 @@ class Loader:
             attachments=copied,
             missing_attachments=missing,
         )
+
+    async def _read_file(self, path: Path, progress: Progress | None) -> str:
+        """Read a file and store its messages in the order of their times. Return the name of its format."""
+        source, messages = await asyncio.to_thread(Source, path), TimeSort()
+        try:
+            name, reader = await asyncio.to_thread(choose, source, self._options.format)
+            reading = replace(self._options.reading, user=self._options.user or "me", space=self._options.space)
+            await self._read(iter(reader(source, reading)), messages, source, name, progress)
+            await self._rows.finish()
+            await self._store_all(messages, progress)
+        finally:
+            source.close()
+            messages.close()
+        return name
+
+    async def _read_backup(self, path: Path, progress: Progress | None) -> None:
+        """Take what a backup has. It stays as it is: a copy of it is opened, which may be of an older version."""
+        with tempfile.TemporaryDirectory(prefix="aforesaid-backup-") as folder:
+            place = f"sqlite:{Path(folder) / 'memory.db'}"
+            await asyncio.to_thread(restore_store, path, place, replace=False)
+            backup = await open_store(place)
+            try:
+                total = (await backup.read(Totals())).messages
+                async for page in backup.dump():
+                    for row in page:
+                        await self._take(row, "the backup", is_dump=True)
+                    if progress is not None:
+                        progress("reading messages", self._found["message"], max(total, self._found["message"]))
+                await self._rows.finish()
+            finally:
+                await backup.close()
 
     async def _read(
         self, items: Iterator[Item], messages: TimeSort, source: Source, name: str, progress: Progress | None

@@ -130,6 +130,12 @@ class Candidates:
         """Return some of the candidates, by their place among the rows, with their texts."""
         return replace(self, rows=self.rows[chosen], before=self.before[chosen], after=self.after[chosen], texts=texts)
 
+    def ranked(self, ranker: Numbers | None) -> Candidates:
+        """Return the same candidates with the ranker's scores, and with what was computed about them already."""
+        made = replace(self, ranker=ranker)
+        vars(made).update({name: value for name, value in vars(self).items() if name not in vars(made)})
+        return made
+
     @cached_property
     def repeating(self) -> NDArray[np.bool_]:
         """Which of the candidates repeat the question instead of answering it, in meaning or word for word."""

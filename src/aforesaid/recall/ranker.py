@@ -69,7 +69,9 @@ class TokenRanker:
         search: then their order would depend on how far background work has come.
         """
         places = np.array(chosen, dtype=np.intp)
-        compared = candidates.narrowed(places, [candidates.texts[place] for place in chosen])
+        compared = candidates
+        if len(places) < len(candidates.rows):
+            compared = candidates.narrowed(places, [candidates.texts[place] for place in chosen])
         found = await self._scores(scope, request, compared, asked)
         if found is None:
             return None

@@ -169,9 +169,7 @@ class Recall:
         if ranked_too:
             first = set(best[:MOST])
             scored = [place for place, old in enumerate(places.tolist()) if old in first]
-            candidates = replace(
-                candidates, ranker=await self._ranker.scores(scope, request, candidates, scored, found.asked)
-            )
+            candidates = candidates.ranked(await self._ranker.scores(scope, request, candidates, scored, found.asked))
         if request.arms == "all":
             parts |= weighted_features(candidates, kind, textual=True)
             parts |= same_words_first(candidates, totals(parts))

@@ -33,10 +33,10 @@ from aforesaid.server.authentication import Authentication
 from aforesaid.server.guard import Access, Bodies, Hosts, HttpMetrics, Rates, RouteTemplates, SecurityHeaders, cors
 from aforesaid.server.languages import Languages, OfferedLanguages
 from aforesaid.server.problems import MEDIA_TYPE, STATIC, Problem, Refusal, Wrong, problem
+from aforesaid.server.proxy.proxy_memory import warm_up
 from aforesaid.server.proxy.routes import CHATS, PASSED_ON
 from aforesaid.server.state import AppState
 from aforesaid.settings import Serving
-from aforesaid.telemetry import unmeasured
 
 _description: Final[dict[str, Any]] = {}
 """The description, once it was made. All applications of a process have the same routes, and so share it."""
@@ -85,21 +85,11 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         route.matches({"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []})
     # The embedder and the token counter take seconds to load. A stopping server does not wait for them.
     async with (
-        beside(_warm_up(here.memory), "warm-up"),
+        beside(warm_up(here.memory), "warm-up"),
         agents.run() if agents is not None else nullcontext(),
     ):
         yield
     await here.close()
-
-
-async def _warm_up(memory: Memory) -> None:
-    try:
-        with unmeasured():
-            await memory.user("nobody").context("hello", sent=False)
-            # From now on alerts are raised, also if nothing is stored.
-            await memory.health()
-    except Exception as error:  # an embedder of the operator's own may raise anything
-        _log.warning("the first context failed: %s", error)
 
 
 def _serve_agents(app: FastAPI, memory: Memory, serving: Serving) -> None:

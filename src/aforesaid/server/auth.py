@@ -15,10 +15,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from cachetools import TTLCache
-from starlette.requests import Request
 
 from aforesaid.domain import checks
 from aforesaid.domain.details import regular
@@ -30,6 +29,9 @@ from aforesaid.settings.layers import usual_place
 from aforesaid.store import locate
 from aforesaid.store.locations import file_name
 from aforesaid.store.unfinished import write_new
+
+if TYPE_CHECKING:
+    from starlette.requests import Request  # wrapped clients need no web server
 
 try:
     import fcntl

@@ -252,6 +252,9 @@ SpeechOperation: TypeAlias = Literal["hear", "speak"]
 Structured: TypeAlias = Literal["auto", "schema", "instructed"]
 """How a server is asked for JSON. `auto`: detected at the first call."""
 
+ModelSize: TypeAlias = Literal["auto", "small", "large"]
+"""How much a model is given at a time. `auto`: as its name or its first answers tell."""
+
 RerankOperation: TypeAlias = Literal["rerank"]
 """The operation of a reranker."""
 
@@ -291,6 +294,7 @@ class Provider:
     """Maximum concurrent calls."""
     structured: Structured = setting("auto", one_of(*get_args(Structured)))
     api: ProviderApi = setting("openai", one_of(*get_args(ProviderApi)))
+    size: ModelSize = setting("auto", one_of(*get_args(ModelSize)))
 
 
 @dataclass(frozen=True, slots=True)

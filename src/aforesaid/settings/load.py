@@ -298,7 +298,7 @@ def _provider(sources: LayeredValues, name: str) -> Provider:
         api_key=_secret(sources, ("providers", name), "api_key", read_key),
         **{
             key: sources.take("providers", name, key, default=getattr(_PROVIDER, key))
-            for key in ("concurrency", "structured", "api")
+            for key in ("concurrency", "structured", "api", "size")
         },
     )
 

@@ -84,6 +84,10 @@ _TABLES: Final = {
         "[[space text, ]]owner text, version bigint, text text, cause text, created_at bigint",
         f"{_OWNER} || ', version ' || version",
     ),
+    "fact": _Declared(
+        "[[space text, ]]owner text, number bigint, text text, since bigint, until bigint",
+        f"{_OWNER} || ', line ' || number",
+    ),
     "tombstone": _Declared(
         "[[space text, ]]id bigint, owner text, words text, up_to bigint, at bigint", f"{_OWNER} || ', entry ' || id"
     ),

@@ -35,7 +35,7 @@ from aforesaid.errors import AforesaidError, NotFound, SourcesChanged, StoreErro
 from aforesaid.store import agenda, memories, messages, people, sql, summaries
 from aforesaid.store.contract import Store
 from aforesaid.store.erasing import Withdraw
-from aforesaid.store.memories import MEMORY_OF_ANY_SPACE, MemoryVersions, read_memory
+from aforesaid.store.memories import MEMORY_OF_ANY_SPACE, TEXT_OF_FACTS, MemoryVersions, read_memory
 from aforesaid.store.messages import MESSAGE, SESSION, MessagesByNumber
 from aforesaid.store.operations import Change, Transaction
 from aforesaid.store.sql import OWNED, Answer, loaded, rows
@@ -87,7 +87,7 @@ def _by_owner(text: str, name: str) -> str:
 
 _OWNER: Final = "[[x.space, x.owner ~ p.space, p.name]]"
 _JOIN: Final = "[[ ~  JOIN person p ON p.id = x.owner]]"
-_FACTS: Final = f"SELECT {_OWNER}, x.text, x.version, x.created_at, x.cause, x.owner FROM facts x{_JOIN}"
+_FACTS: Final = f"SELECT {_OWNER}, {TEXT_OF_FACTS}, x.version, x.created_at, x.cause, x.owner FROM facts x{_JOIN}"
 _FORGOTTEN: Final = f"SELECT {_OWNER}, x.words, x.up_to, x.id FROM tombstone x{_JOIN}"
 _SETTINGS: Final = f"SELECT {_OWNER}, x.key, [[x.value::text ~ x.value]], x.updated_at, x.owner FROM setting x{_JOIN}"
 _USERS: Final = """

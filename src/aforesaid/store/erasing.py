@@ -214,7 +214,7 @@ _ERASE_MEMORIES: Final = (
 _FIRST_OWNER: Final = "(SELECT owner FROM log l WHERE [[l.space = $1 AND ]]l.seq = first_seq)"
 _ERASE_USER: Final = (
     *(f"DELETE FROM {table} WHERE {BY_NAME}" for table in ("agenda", "spending", "audit")),
-    *(f"DELETE FROM {table} WHERE {OWNED}" for table in ("facts", "setting", "tombstone", "receipt")),
+    *(f"DELETE FROM {table} WHERE {OWNED}" for table in ("fact", "facts", "setting", "tombstone", "receipt")),
     f"""
     UPDATE session SET {setting("session", opened_by=_FIRST_OWNER)}
      WHERE [[space = $1 AND ]]opened_by = {USER}

@@ -287,6 +287,19 @@ class MemoriesByNumber(OfScopeShort[list[MemoryRecord]]):
 
 
 @dataclass(frozen=True, slots=True)
+class MemoriesOfSubject(OfScopeShort[list[MemoryRecord]]):
+    """The user's active memories that have a subject or a text."""
+
+    subject: str | None
+    text: str
+
+    def answer(self) -> Answer[list[MemoryRecord]]:
+        wanted = "(m.subject = $3 OR m.text = $4)"
+        text = f"{MEMORY} WHERE {_OWN} AND {_ACTIVE} AND {wanted} ORDER BY m.importance DESC, m.id DESC"
+        return _memories(text, *self.scope[:2], self.subject, self.text)
+
+
+@dataclass(frozen=True, slots=True)
 class PastAndComing(OfScopeShort[list[MemoryRecord]]):
     """The latest memories with a date, in the order in which things happened, as `facts.timeline` has them.
 
@@ -437,7 +450,15 @@ class UnextractedUsers(Question[list[Unextracted]]):
         ]
 
 
-_FACTS: Final = f"SELECT text, version, created_at, cause FROM facts WHERE {OWNED} ORDER BY version"
+_CURRENT_LINES: Final = f"SELECT number, text FROM fact WHERE {OWNED} AND until IS NULL ORDER BY number"
+TEXT_OF_FACTS: Final = """
+coalesce(x.text, (SELECT [[string_agg(l.text, E'\\n' ORDER BY l.number)
+    ~ group_concat(l.text, char(10) ORDER BY l.number)]] FROM fact l
+     WHERE [[l.space = x.space AND ]]l.owner = x.owner AND l.since <= x.version
+       AND (l.until IS NULL OR l.until > x.version)), '')
+"""
+"""The text of a version of facts `x`, which is made of lines."""
+_FACTS: Final = f"SELECT {TEXT_OF_FACTS}, version, created_at, cause FROM facts x WHERE {OWNED} ORDER BY version"
 
 
 def _facts(scope: Scope, text: str) -> Answer[list[Facts]]:
@@ -501,6 +522,10 @@ _SUCCESSOR_THEN: Final = both(
     )
 )
 _RENUMBER: Final = both(lambda checksums: checksums.update("facts", f"{OWNED} AND version = $3", version="version + 1"))
+_RENUMBER_LINES: Final = (
+    both(lambda checksums: checksums.update("fact", f"{OWNED} AND since >= $3", since="since + 1")),
+    both(lambda checksums: checksums.update("fact", f"{OWNED} AND until >= $3", until="until + 1")),
+)
 _ADD_SOURCES: Final = inserting("memory_source", {"memory": "$2", "seq": "value"}, *LISTED)
 _MORE_SOURCES: Final = inserting(
     "memory_source",
@@ -574,15 +599,29 @@ def _add_sources(within: Transaction, scope: Scope, memory: int, seqs: Sequence[
     within.later(_MORE_SOURCES, scope.space, memory, scope.user, list(seqs), most)
 
 
-def _add_facts(within: Transaction, facts: Facts) -> None:
-    row = {
-        **within.whose(facts.space, facts.user),
-        "version": facts.version,
-        "text": facts.text,
-        "cause": facts.cause,
-        "created_at": number_of(facts.updated_at),
-    }
-    within.insert("facts", row)
+def _add_facts(within: Transaction, facts: Facts, *, whole: bool = False) -> Answer[None]:
+    """Store a version of facts: the newest one as its lines that are new, `whole` the text itself."""
+    whose = within.whose(facts.space, facts.user)
+    row = {**whose, "version": facts.version, "cause": facts.cause, "created_at": number_of(facts.updated_at)}
+    within.insert("facts", {**row, "text": facts.text if whole else None})
+    if whole:
+        return
+    scope = facts.space, facts.user
+    stored = yield from rows(_CURRENT_LINES, *scope)
+    newest = yield from number(f"SELECT max(number) FROM fact WHERE {OWNED}", *scope)
+    lines = facts.text.split("\n") if facts.text else []
+    gone, kept, place = [], 0, 0
+    for text in lines:
+        at = next((each for each in range(place, len(stored)) if stored[each][1] == text), None)
+        if at is None:
+            # From the first line on that is new, all are stored: a line has the number of its place.
+            break
+        gone += stored[place:at]
+        kept, place = kept + 1, at + 1
+    for line, _ in (*gone, *stored[place:]):
+        within.update("fact", f"{OWNED} AND number = $3", (*scope, line), until=facts.version)
+    for line, text in enumerate(lines[kept:], newest + 1):
+        within.insert("fact", {**whose, "number": line, "text": text, "since": facts.version, "until": None})
 
 
 def _add_tombstone(within: Transaction, scope: Scope, words: str, up_to: int | None = None) -> None:
@@ -833,7 +872,7 @@ class PutFacts(Change):
         if self.instead_of is not None and version != self.instead_of + 1:
             raise SourcesChanged(f"the facts about {quoted(scope.user)} have changed since; read them again")
         facts = Facts(scope.space, scope.user, self.text, version, moment(created), self.cause)
-        _add_facts(within, facts)
+        yield from _add_facts(within, facts)
         within.audit(scope, self.actor, "facts.put", f"version {version}")
         return facts
 
@@ -911,7 +950,11 @@ def restore_facts(within: Transaction, row: Facts) -> Answer[Restored]:
     version = later[0].version if later else known[-1].version + 1 if known else 1
     for facts in reversed(later):
         within.later(_RENUMBER, facts.space, facts.user, facts.version)
-    _add_facts(within, Facts(row.space, row.user, row.text, version, row.updated_at, row.cause))
+    for text in _RENUMBER_LINES if later else ():
+        within.later(text, row.space, row.user, version)
+    # Lines come and go with the newest version alone.
+    new = Facts(row.space, row.user, row.text, version, row.updated_at, row.cause)
+    yield from _add_facts(within, new, whole=bool(later))
     return Restored(0, True)
 
 

@@ -14,8 +14,8 @@ from aforesaid.domain.checks import moment
 from aforesaid.domain.memory import NoteKey, NoteMatch
 from aforesaid.domain.message import message_id
 from aforesaid.extras import np
-from aforesaid.store.columns import Columns, Growing
-from aforesaid.store.vector_matrix import Few, unpacked
+from aforesaid.store.columns import Columns, Growing, places_of
+from aforesaid.store.vector_matrix import Few
 from aforesaid.text.languages import QueryWord, index_language, query_words, stop_words
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from aforesaid.store.columns import Rows
 
     Numbers = NDArray[np.float64]
-    from aforesaid.store.searches import Vector
+    Numbers64 = NDArray[np.int64]
 
 
 # Chat turns are short and rarely repeat a word for emphasis: little is gained from counting repetitions
@@ -229,33 +229,56 @@ class RankedNote(NamedTuple):
         return NoteMatch(self.key, text, moment(at), ids, self.words, self.coverage, self.similarity)
 
 
+class Similarities(NamedTuple):
+    """How near notes are to what was asked."""
+
+    notes: Numbers64
+    """Their numbers, in order."""
+    values: NDArray[np.floating]
+
+
+def similarities_of(found: Mapping[int, float]) -> Similarities:
+    notes = np.array(sorted(found), dtype=np.int64)
+    return Similarities(notes, np.array([found[note] for note in notes.tolist()]))
+
+
 def note_number_of(key: NoteKey) -> int:
     """Return the number of a note among summaries and memories."""
     return 2 * key.id + (key.kind == "memory")
 
 
-def rank_notes(having: Mapping[str, Sequence[int]], similar: Mapping[int, float], notes: int) -> Iterator[RankedNote]:
+def rank_notes(
+    having: Mapping[str, Sequence[int] | Numbers64], similar: Similarities, notes: int, active: Numbers64 | None = None
+) -> Iterator[RankedNote]:
     """Yield the notes that have a word of the query or a vector, best first by both together.
 
     `having` tells which notes have each word of the query, `similar` how near those are that have a vector, and `notes`
-    how many there are.
+    how many there are. With `active`, which is in order, no others are ranked.
     """
+    found = {word: np.unique(np.asarray(listed, dtype=np.int64)) for word, listed in having.items()}
     rarity = {
-        word: math.log1p((notes - len(found) + 0.5) / (len(found) + 0.5)) if len(found) <= notes else 0.0
-        for word, found in having.items()
+        word: math.log1p((notes - len(listed) + 0.5) / (len(listed) + 0.5)) if len(listed) <= notes else 0.0
+        for word, listed in found.items()
     }
     total = sum(rarity.values()) or 1.0
-    words: dict[int, list[str]] = {}
-    for word, found in having.items():
-        for note in dict.fromkeys(found):
-            words.setdefault(note, []).append(word)
-    coverage = {note: sum(rarity[word] for word in found) / total for note, found in words.items()}
-    best = sorted(
-        words.keys() | similar.keys(), key=lambda note: (-coverage.get(note, 0.0) - similar.get(note, 0.0), -note)
-    )
+    every = np.unique(np.concatenate([*found.values(), similar.notes]))
+    if active is not None:
+        every = every[np.isin(every, active, assume_unique=True)]
+    if not len(every):
+        return
+    coverage, nearness = np.zeros(len(every)), np.full(len(every), np.nan)
+    has = {word: np.zeros(len(every), dtype=np.bool_) for word in found}
+    for word, listed in found.items():
+        there = places_of(listed, every)
+        has[word][there] = True
+        coverage[there] += rarity[word]
+    coverage /= total
+    nearness[places_of(similar.notes, every)] = similar.values[np.isin(similar.notes, every, assume_unique=True)]
     # There can be thousands, and few of them are wanted.
-    for note in best:
-        yield RankedNote(note, tuple(words.get(note, ())), coverage.get(note, 0.0), similar.get(note))
+    for place in np.lexsort((-every, -coverage - np.nan_to_num(nearness))).tolist():
+        words = tuple([word for word, those in has.items() if those[place]])
+        near = float(nearness[place])
+        yield RankedNote(int(every[place]), words, float(coverage[place]), None if math.isnan(near) else near)
 
 
 MOST_HAVING: Final = 1_000
@@ -288,10 +311,3 @@ def covering(having: Mapping[str, Sequence[int]], memories: int) -> list[tuple[i
             covered[memory] = covered.get(memory, 0.0) + weight
     shares = [(memory, weight / worth) for memory, weight in covered.items() if weight >= LEAST_RELEVANCE * worth]
     return sorted(shares, key=lambda each: (-each[1], -each[0]))[:_MOST_WORDED]
-
-
-def similarities(vectors: Mapping[int, bytes], vector: Vector | None) -> dict[int, float]:
-    """Return the cosine of each vector with the one that was asked for."""
-    if vector is None or not vectors:
-        return {}
-    return dict(zip(vectors, (unpacked(list(vectors.values())) @ vector).tolist(), strict=True))

@@ -206,11 +206,17 @@ def _messages_of(archives: Sequence[OldRow], limit: int) -> Answer[list[OldRow]]
     return found
 
 
+_UNUSED_LINES: Final = f"""
+DELETE FROM fact WHERE {OWNED} AND until <= (SELECT min(version) FROM facts WHERE {OWNED})
+"""
+
+
 def _erase_versions(within: Transaction, table: str, space: str, old: Sequence[OldRow]) -> None:
     with within.overwriting():
         for row in old:
             if table == "facts":
                 within.later(f"DELETE FROM facts WHERE {OWNED} AND version = $3", space, row.user, row.number)
+                within.later(_UNUSED_LINES, space, row.user)
             else:
                 text = "DELETE FROM memory_version WHERE [[space = $1 AND ]]memory = $2 AND revision = $3"
                 within.later(text, space, row.number, row.revision)

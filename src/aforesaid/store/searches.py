@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from aforesaid.domain.checks import Within
 from aforesaid.domain.hit import EVERY_MESSAGE, Hit, MessageFilter, Similar, Unembedded, VectorRow
@@ -15,9 +15,10 @@ from aforesaid.extras import np
 from aforesaid.store.columns import Columns
 from aforesaid.store.memories import RelevantMemories
 from aforesaid.store.messages import ITS_SESSION, MessagesByNumber, add_filter, inside
-from aforesaid.store.operations import Change, OfScope, OfScopeShort, Question, Transaction
-from aforesaid.store.ranking import TextMatches
+from aforesaid.store.operations import Change, OfScope, OfScopeShort, OfSpace, Question, Transaction
+from aforesaid.store.ranking import TextMatches, hashed
 from aforesaid.store.sql import USER, Answer, Conditions, Row, done, first, listed, rows
+from aforesaid.text.languages import query_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,6 +72,50 @@ class MatchText(OfScope[TextMatches]):
     within: Within = "user"
     embedder: str | None = None
     where: MessageFilter = EVERY_MESSAGE
+
+
+_PEOPLE_WITH: Final = """
+[[SELECT log.owner, count(DISTINCT w.term), count(DISTINCT log.seq)
+  FROM log JOIN unnest(ARRAY[{hashes}]::bytea[]) AS w (term) ON position(w.term IN log.terms) > 0
+ WHERE log.space = $1 AND cardinality($2::text[]) > 0 AND NOT log.replaced GROUP BY log.owner
+~ SELECT p.name, count(DISTINCT w.value), count(DISTINCT log.seq)
+  FROM person p CROSS JOIN json_each($2) w CROSS JOIN log_posting v ON v.term = 'u' || p.id || '.' || w.value
+  CROSS JOIN log ON log.seq = v.doc
+ WHERE p.space = $1 AND p.owner = 1 AND log.replaced = 0 GROUP BY p.id]]
+ ORDER BY 2 DESC, 3 DESC, 1
+"""
+"""The terms are those of the keyword index: in SQLite with the number of their owner, in PostgreSQL hashed."""
+
+
+_MOST_TERMS: Final = 8
+"""Maximum words that are looked up for every person of a space: each costs 0.03 ms of CPU per person."""
+
+
+class PersonWithWords(NamedTuple):
+    user: str
+    terms: int
+    """How many of the words the person's messages have."""
+    messages: int
+    """How many of the messages have one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleWithWords(OfSpace[list[PersonWithWords]]):
+    """The people of a space whose messages have any of the words, those who have most of them first.
+
+    In SQLite this looks up each word once per person; in PostgreSQL it reads the words of all messages of the space.
+    """
+
+    needs_store = True
+    words: str
+
+    def answer(self) -> Answer[list[PersonWithWords]]:
+        terms = list(dict.fromkeys(term for word in query_words(self.words) for term in word.terms))[:_MOST_TERMS]
+        if not terms:
+            return []
+        hashes = ", ".join(f"'\\x{hashed([term]).hex()}'" for term in terms)
+        found = yield from rows(_PEOPLE_WITH.replace("{hashes}", hashes), self.space, terms)
+        return [PersonWithWords(*row) for row in found]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

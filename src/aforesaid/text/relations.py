@@ -179,12 +179,17 @@ def _by_verb(words: Sequence[_Word], place: int, own: Collection[str], language:
     shown = (
         (possessed and following in _lists().of_people)
         or following in _lists().says
-        or (language == "english" and before in _lists().to_whom and not possessed)
+        or (language == "english" and before in _lists().to_whom and not possessed and not _is_passive(words, place))
     )
     if not shown or before in _lists().determiners | _lists().my:
         return None
     name = _name_at(words, place, own, language, subject=following in _lists().says)
     return None if name is None else Mention(name.text, None, name.start)
+
+
+def _is_passive(words: Sequence[_Word], place: int) -> bool:
+    """Return whether the verb before a name only says what something is called: "her cat is called Ministro"."""
+    return place > 1 and words[place - 1].folded in _lists().called and words[place - 2].folded in _lists().is_
 
 
 def _name_at(

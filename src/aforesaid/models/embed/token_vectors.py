@@ -299,6 +299,10 @@ class TokenEncoder:
         self._tokenizer.forget_all()
 
     def encode(self, texts: Sequence[str], *, read: bool = False) -> Encoded:
+        """Encode texts. Those in Devanagari are encoded in Latin letters: the encoder knows no letter of it."""
+        composed = [normalize("NFC", text) for text in texts]
+        latin = {number: found for number, text in enumerate(composed) if (found := romanised(text)) is not None}
+        texts = [latin[number].text if number in latin else text for number, text in enumerate(texts)]
         parts: list[Encoded] = []
         group: list[list[int]] = []
         size = done = 0
@@ -311,10 +315,13 @@ class TokenEncoder:
             size += len(ids)
         if group:
             parts.append(self._encode(texts[done:], group, read))
+        readings = [each for part in parts for each in part.readings]
+        for number, found in latin.items() if read else ():
+            readings[number] = _in_place(readings[number], found, composed[number])
         return Encoded(
             np.concatenate([part.vectors for part in parts]),
             [each for part in parts for each in part.tokens],
-            [each for part in parts for each in part.readings],
+            readings,
         )
 
     def _encode(self, texts: Sequence[str], group: list[list[int]], read: bool) -> Encoded:  # noqa: FBT001
@@ -324,9 +331,6 @@ class TokenEncoder:
         sums = np.add.reduceat(features, starts, axis=0)
         vectors, tokens = self._sentences(sums, lengths), list[TokenVectors]()
         readings = load_reader().read(texts, group, features, vectors, self._pieces) if read else []
-        for number, text in enumerate(texts if read else ()):
-            if (latin := romanised(normalize("NFC", text))) is not None:
-                readings[number] = self._read_in_latin(normalize("NFC", text), latin)
         ranker = self._ranker
         if ranker is None:
             return Encoded(vectors, tokens, readings)
@@ -341,19 +345,6 @@ class TokenEncoder:
         for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
             tokens.append(TokenVectors(made[start : start + length], weights[start : start + length]))
         return Encoded(vectors, tokens, readings)
-
-    def _read_in_latin(self, text: str, latin: Romanised) -> Reading:
-        """Read a text in Devanagari, of which the encoder knows no letter."""
-        ids = self._tokenizer.ids(latin.text)
-        lengths, starts = np.array([len(ids)]), np.array([0])
-        features = self._features([ids], starts, lengths)
-        vectors = self._sentences(np.add.reduceat(features, starts, axis=0), lengths)
-        reading = load_reader().read([latin.text], [ids], features, vectors, self._pieces)[0]
-        marks = []
-        for mark in reading.marks:
-            start, end = latin.place(mark.start, mark.end, text)
-            marks.append(mark._replace(start=start, end=end, words=text[start:end]))
-        return reading._replace(marks=tuple(marks))
 
     def _features(self, group: list[list[int]], starts: Any, lengths: Any) -> Floats:  # noqa: ANN401 - arrays
         """Return the features of every token: its embedding, and three convolutions over its neighbours."""
@@ -395,3 +386,12 @@ class TokenEncoder:
         lengths_squared = np.einsum("ij,ij->i", made, made)
         result: Floats = made / np.sqrt(np.clip(lengths_squared, backend.eps, None))[:, None]
         return result
+
+
+def _in_place(reading: Reading, latin: Romanised, text: str) -> Reading:
+    """Return what was read in Latin letters, with its marks in the text itself."""
+    marks = []
+    for mark in reading.marks:
+        start, end = latin.place(mark.start, mark.end, text)
+        marks.append(mark._replace(start=start, end=end, words=text[start:end]))
+    return reading._replace(marks=tuple(marks))

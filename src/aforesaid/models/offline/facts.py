@@ -84,14 +84,33 @@ def without_contradicted(facts: str, fact: str, name: str = "") -> str:
 def _merge(facts: str, new: str, names: Collection[str]) -> str:
     if not new:
         return facts
-    claim = claim_of(new, names)
+    claim, words = claim_of(new, names), _content(new, names, everything=True)
+    key = None if claim is None else claim.key
     kept: list[str] = []
-    for old in split_sentences(facts):
-        if _says_more(old, new, names):
-            return facts
-        if not _says_more(new, old, names):
-            kept += [old] if says_less(new, old, names) else _without_contradiction(old, claim, names)
+    for line in facts.splitlines():
+        # A line that shares nothing with it is not read: texts of facts are long.
+        stems_of_line, keys = _read_line(line, tuple(names))
+        if key not in keys and words.isdisjoint(stems_of_line):
+            kept.append(line)
+            continue
+        for old in split_sentences(line):
+            if _says_more(old, new, names):
+                return facts
+            if not _says_more(new, old, names):
+                kept += [old] if says_less(new, old, names) else _without_contradiction(old, claim, names)
     return "\n".join([*kept, new])
+
+
+@holds_texts
+@lru_cache(_CACHED)
+def _read_line(line: str, names: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the stems of the words of a line, and what its sentences and their pieces are claims about."""
+    words, keys = set[str](), set[str]()
+    for sentence in split_sentences(line):
+        words |= _content(sentence, names, everything=True)
+        claims = (claim_of(each, names) for each in (sentence, *_pieces(sentence)))
+        keys |= {claim.key for claim in claims if claim is not None}
+    return frozenset(words), frozenset(keys)
 
 
 def forget_fact(facts: str, what: str, names: Collection[str] = ()) -> FactRemoval:

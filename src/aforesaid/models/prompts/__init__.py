@@ -5,6 +5,7 @@ Texts of others are fenced: escaped, without invisible characters, under the nam
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -291,14 +292,15 @@ class Prompt:
         return f"{self.name}/{self.number}"
 
     def places(self) -> set[str]:
-        """Return the names of all places that have to be filled."""
-        return {name for text in self.sections.values() for name in _PLACE.findall(text)}
+        """Return the names of all places that have to be filled, in the instructions and the input if it has these."""
+        whole = [self.sections[name] for name in ("system", "user") if name in self.sections]
+        return {name for text in whole or self.sections.values() for name in _PLACE.findall(text)}
 
     def render(self, **parts: Part) -> list[Said]:
         """Return what to send to the model. A place that is not filled, or a part without a place, is an error."""
-        self._check(self.places(), parts)
-        if set(self.sections) != {"system", "user"}:
+        if not {"system", "user"} <= set(self.sections):
             raise InvalidInput(f"the prompt {self.name} is rendered section by section; it has {_names(self.sections)}")
+        self._check(self.places(), parts)
         return [
             Said("system", _fill(self.sections["system"], parts)),
             Said("user", _fill(self.sections["user"], parts)),
@@ -323,6 +325,23 @@ def load_prompt(name: str) -> Prompt:
     if name not in NAMES:
         raise InvalidInput(f"there is no prompt {quoted(name)}; use one of {', '.join(NAMES)}")
     return read_prompt(name, (files("aforesaid.models.prompts") / "texts" / f"{name}.md").read_text(encoding="utf-8"))
+
+
+@cache
+def _examples() -> Mapping[str, Mapping[str, str]]:
+    """Return the examples of notes, by language."""
+    return tomllib.loads((files("aforesaid.models.prompts") / "examples.toml").read_text(encoding="utf-8"))
+
+
+def ask_for_notes(language: str, most: int, *, name: str, known: Fenced | None, messages: Fenced) -> list[Said]:
+    """Return the prompt for notes, with an example in a language, or in English. `known` is what they may change."""
+    prompt = load_prompt("extract")
+    words = _examples().get(language) or _examples()["english"]
+    if known is None:
+        example = prompt.section("example", said=words["said"], note=words["note"])
+    else:
+        example = prompt.section("changed", **words)
+    return prompt.render(most=most, example=Fenced(example), name=name, known=known or Fenced(), messages=messages)
 
 
 def read_prompt(name: str, text: str) -> Prompt:

@@ -47,6 +47,8 @@ class Language:
     moment: str = "{day} {month} {year}, {hour}:{minute}"
     errors: Sequence[str] = ()
     """Those of the texts that errors have."""
+    direction: str = "ltr"
+    """`ltr`, or `rtl` for one that is written from right to left."""
 
     def text(self, english: str) -> str:
         """Return a text in this language; in English if it is missing."""
@@ -105,12 +107,16 @@ def read_language(path: Path) -> Language:
     if not isinstance(months, list) or len(months) != len(ENGLISH.months) or any(type(m) is not str for m in months):
         raise InvalidInput(f"{path}: months must be a list of 12 texts")
     day, moment = text_of(dates, "day", ENGLISH.day), text_of(dates, "moment", ENGLISH.moment)
+    if (direction := text_of(data, "direction", ENGLISH.direction)) not in {"ltr", "rtl"}:
+        raise InvalidInput(f"{path}: direction is {direction!r}; it must be ltr or rtl")
     if plural not in PLURALS:
         raise InvalidInput(f"{path}: plural is {plural!r}; it must be one of {', '.join(PLURALS)}")
     errors = data.get("errors", {})
     for english, text in (data.get("texts", {}) | errors).items():
         texts[english] = _checked_text(path, english, text, PLURALS[plural][0])
-    return Language(path.stem, name, texts, plural, thousands, decimal, tuple(months), day, moment, tuple(errors))
+    return Language(
+        path.stem, name, texts, plural, thousands, decimal, tuple(months), day, moment, tuple(errors), direction
+    )
 
 
 def placeholders(text: str) -> set[str]:

@@ -12,7 +12,7 @@ from aforesaid.domain.checks import Category, CategoryOrKind, HitKind, Kind, Mem
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.errors import NotFound
-from aforesaid.facts.people import KnownPerson
+from aforesaid.facts.describing import KnownPerson
 from aforesaid.front.handle import MOST_AT_ONCE
 from aforesaid.memory import UserMemory
 from aforesaid.server.api.params import cursor_of, number_of

@@ -25,7 +25,7 @@ environment.filters["notable"] = search.notable
 environment.filters["translated"] = translate
 environment.tests["previewed"] = conversation.previewed
 environment.globals.update(
-    categories=CATEGORIES, kinds=KINDS, called=memories.CALLED, groupings=tuple(memories.GROUPINGS)
+    did=health.did, categories=CATEGORIES, kinds=KINDS, called=memories.CALLED, groupings=tuple(memories.GROUPINGS)
 )
 for part in (*PARTS, view):  # `view` has no page
     router.include_router(part.router)

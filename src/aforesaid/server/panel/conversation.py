@@ -8,23 +8,33 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time, tzinfo
 from typing import Annotated, Final, NamedTuple
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Form, HTTPException
 from starlette.responses import Response
 
 from aforesaid.context import Context, Item, LeftOut, SectionReport
-from aforesaid.domain.checks import Within, microseconds, to_zone
+from aforesaid.domain.checks import EARLIEST, Within, microseconds, to_zone
 from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.details import Part, ToolCall
+from aforesaid.domain.hit import MessageFilter
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message, Position
-from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.domain.scope import Scope, chat_name, is_chat
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.memory import UserMemory
 from aforesaid.profiles.recipe import SectionName
-from aforesaid.server.languages import N_, translate
+from aforesaid.server.authentication import Admin, App
+from aforesaid.server.languages import N_, plural, translate
 from aforesaid.server.panel.search import receipts_by_reply
-from aforesaid.server.panel.view import Looking, Person, PersonView, not_a_day, typed_text, whole_number
+from aforesaid.server.panel.view import (
+    Looking,
+    Person,
+    PersonView,
+    not_a_day,
+    shorten,
+    typed_text,
+    whole_number,
+)
 from aforesaid.store.memories import Memories
 from aforesaid.store.messages import MessageById, Messages, MessagesByNumber, VersionsOf
 
@@ -64,6 +74,8 @@ class Shown:
     files: Sequence[Part] = ()
     receipt: ContextReceipt | None = None
     """What the model was told when it wrote this."""
+    taken_back: list[int] = field(default_factory=list)
+    """The messages taken back in a row that it stands for, itself included."""
 
     @property
     def text(self) -> str:
@@ -113,6 +125,13 @@ class Chat:
         )
         return [message for message in found if message.taken_back or not message.replaced]
 
+    async def own(self, seq: int) -> Message:
+        """Return the newest version of a message that is the person's. Raises NotFound."""
+        message = await self.newest_version(seq)
+        if message.user != self.person.user:
+            raise NotFound(f"message {seq} is not one of {self.person.name}'s")
+        return message
+
     async def newest_version(self, seq: int) -> Message:
         store = self.person.view.memory.store
         found = await store.read(MessagesByNumber(self.scope, [seq], self.within))
@@ -121,8 +140,13 @@ class Chat:
         versions = await store.read(VersionsOf(Scope.of(found[0].user, found[0].space), [seq]))
         return (versions or found)[-1]
 
-    def address(self, **parts: str | int | None) -> str:
-        return self.person.address("/person/conversation", thread=self.thread or None, **parts)
+    def address(self, path: str = "/person/conversation", **parts: str | int | None) -> str:
+        return self.person.address(path, thread=self.thread or None, **parts)
+
+    def done(self, said: str, seq: int | None = None) -> Response:
+        """Answer to a change of messages: with the conversation, at one of them."""
+        back = self.address() if seq is None else f"{self.address(around=seq)}#m-{seq}"
+        return self.person.view.done(said, back, leave=True)
 
 
 def _chat(person: Person, thread: str = "") -> Chat:
@@ -130,7 +154,7 @@ def _chat(person: Person, thread: str = "") -> Chat:
         return Chat(person, person.memory, "user", "")
     view = person.view
     there = view.who.person(view.memory, person.user, space=view.space, thread=thread)
-    return Chat(person, there, "user" if is_direct(thread) else "thread", thread)
+    return Chat(person, there, "thread", thread)
 
 
 Chosen = Annotated[Chat, Depends(_chat)]
@@ -144,8 +168,12 @@ async def conversation(
     around: int | None = None,
     day: str = "",
     memory: int | None = None,
+    edit: int | None = None,
 ) -> Response:
-    """Show messages as a chat: the newest ones, those beside or around a message, or those from a day on."""
+    """Show messages as a chat: the newest ones, those beside or around a message, or those from a day on.
+
+    `edit` is a message that is shown as a form.
+    """
     person = chat.person
     zone = await person.memory.time_zone()
     marked = None
@@ -158,7 +186,7 @@ async def conversation(
         ]
     elif day.strip():
         try:
-            start = _start_of(date.fromisoformat(day.strip()), zone)
+            start = start_of(date.fromisoformat(day.strip()), zone)
         except ValueError:
             raise InvalidInput(not_a_day(day), "day") from None
         found = await chat.read(after=start) or await chat.read(before=start)
@@ -173,8 +201,11 @@ async def conversation(
         "earlier": await _edge(chat, found, "before"),
         "later": await _edge(chat, found, "after"),
         "marked": None if marked is None else marked.seq,
+        "editing": edit,
         "zone": zone,
     }
+    threads = await person.memory.threads(_THREADS)
+    await look_up_titles(person, [*(each.id for each in threads), *(message.thread for message in found)])
     if person.view.partly:
         values["earlier" if after is not None else "later"] = None
         return person.part("part/stretches.html", **values)
@@ -182,17 +213,75 @@ async def conversation(
     return await person.page(
         "person/conversation.html",
         tab="conversation",
-        threads=await person.memory.threads(_THREADS),
+        threads=threads,
+        clearable=next((each for each in threads if each.id == chat.thread or len(threads) == 1), None),
         source=source if source is not None and source.user == person.user else None,
         day=day.strip(),
         **values,
     )
 
 
+_TITLE: Final = 48
+"""Maximum characters of the title of a chat."""
+
+
+async def look_up_titles(person: PersonView, threads: Iterable[str]) -> None:
+    """Give each of several private chats a title: the first words that the person wrote in it."""
+    for thread in {each for each in threads if is_chat(each)} - person.view.titles.keys():
+        scope = Scope.of(person.user, person.view.space, thread)
+        first = Messages(scope, "thread", 1, after=Position(EARLIEST, 0), where=MessageFilter(role="user"))
+        said = await person.view.memory.store.read(first)
+        words = " ".join(said[0].shown_text.split()) if said else chat_name(thread)
+        person.view.titles[thread] = shorten(words, _TITLE)
+
+
+@router.post("/person/message/{seq}/edit")
+async def edit(chat: Chosen, _: App, seq: int, text: Annotated[str, Form()]) -> Response:
+    written = typed_text(text).strip()
+    if not written:
+        raise InvalidInput(translate("write what the message is to say, or take it back"), "text")
+    stored = await chat.memory.edit(await chat.own(seq), written)
+    return chat.done(translate("Edited. The earlier words stay in the log."), stored.message.seq)
+
+
+@router.post("/person/message/{seq}/take-back")
+async def take_back(chat: Chosen, _: App, seq: int) -> Response:
+    stored = await chat.memory.take_back(await chat.own(seq))
+    return chat.done(translate("Taken back. It is not shown, found or sent to a model any more."), stored.message.seq)
+
+
+@router.post("/person/bring-back")
+async def bring_back(chat: Chosen, _: App, message: Annotated[list[int], Form()]) -> Response:
+    """Bring back messages that were taken back."""
+    count = await chat.memory.bring_back([await chat.own(seq) for seq in message[:_PAGE]])
+    return chat.done(plural("{count} message is back.", "{count} messages are back.", count), message[0])
+
+
+@router.post("/person/message/{seq}/erase")
+async def erase(chat: Chosen, _: Admin, seq: int) -> Response:
+    """Erase a message for good, in all its versions."""
+    await chat.memory.erase(await chat.own(seq))
+    return chat.done(translate("Erased for good."))
+
+
+@router.post("/person/clear")
+async def clear(
+    chat: Chosen, who: App, where: Annotated[str, Form()], for_good: Annotated[str, Form()] = ""
+) -> Response:
+    """Take back, or erase, all that the person and the assistant said in a chat."""
+    if for_good and not who.may("admin"):
+        raise HTTPException(403, translate("Only a key with the role admin erases for good."))
+    count = await chat.memory.clear(where, erase=bool(for_good))
+    if for_good:
+        return chat.done(plural("{count} message erased for good.", "{count} messages erased for good.", count))
+    return chat.done(plural("{count} message taken back.", "{count} messages taken back.", count))
+
+
 @router.get("/person/sessions")
 async def sessions(person: Person) -> Response:
     found = await person.memory.sessions(_SESSIONS)
     most = max((each.messages for each in found), default=0)
+    await look_up_titles(person, (each.thread for each in found))
     return await person.page("person/sessions.html", tab="sessions", sessions=found[::-1], most=most)
 
 
@@ -207,10 +296,12 @@ async def shown_messages(person: PersonView, messages: list[Message]) -> dict[st
     """Return what `part/messages.html` needs to show messages that are no page of a conversation."""
     zone = await person.memory.time_zone()
     chat = Chat(person, person.memory, "user", "")
-    return {"days": _days(await _bubbles(chat, messages, zone)), "chat": chat, "marked": None, "zone": zone}
+    await look_up_titles(person, (message.thread for message in messages))
+    days = _days(await _bubbles(chat, messages, zone))
+    return {"days": days, "chat": chat, "marked": None, "editing": None, "zone": zone}
 
 
-def _start_of(day: date, zone: tzinfo) -> Position:
+def start_of(day: date, zone: tzinfo) -> Position:
     return Position(microseconds(datetime.combine(day, time(), zone), "the day", "day"), 0)
 
 
@@ -262,10 +353,14 @@ async def _bubbles(chat: Chat, messages: Sequence[Message], zone: tzinfo) -> lis
             remembered.setdefault(seq, []).append(memory)
     receipts = await receipts_by_reply(person, messages)
     tools = {call.id: call.name for message in messages for call in message.tool_calls}
-    found = []
+    found: list[Shown] = []
     last: Message | None = None
     for message in messages:
         first = last is None or (last.author, last.role) != (message.author, message.role) or last.taken_back
+        if message.taken_back and last is not None and last.taken_back and last.user == message.user:
+            found[-1].taken_back.append(message.seq)
+            last = message
+            continue
         details = message.all_details
         found.append(
             Shown(
@@ -280,6 +375,7 @@ async def _bubbles(chat: Chat, messages: Sequence[Message], zone: tzinfo) -> lis
                 answers=None if details.tool_call_id is None else tools.get(details.tool_call_id, details.tool_call_id),
                 files=[part for part in details.parts if part.type != "text"],
                 receipt=receipts.get(message.seq),
+                taken_back=[message.seq] if message.taken_back else [],
             )
         )
         last = message

@@ -6,7 +6,7 @@ import asyncio
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
@@ -40,10 +40,7 @@ from aforesaid.settings import Secret
 
 async def erase_person(view: View, user: str, confirm: str, field: str) -> Response:
     """Erase a person whose name or id was typed as a confirmation. Raises InvalidInput for the field."""
-    await view.look_up([user])
-    name = view.names.get(user, user)
-    if view.memory.known_ids.spelled(confirm).casefold() not in {user.casefold(), name.strip().casefold()}:
-        raise InvalidInput(translate("type “{name}” to confirm; nothing was erased", name=name), field)
+    name = await confirmed_name(view, user, confirm, field)
     done = await view.memory.purge(user, space=view.space, actor=view.who.actor)
     said = translate(
         "Erased for good: {messages}, {summaries}, {memories} of {name}.",
@@ -53,6 +50,15 @@ async def erase_person(view: View, user: str, confirm: str, field: str) -> Respo
         name=name,
     )
     return view.done(said, view.address("/audit", user=user), leave=True)
+
+
+async def confirmed_name(view: View, user: str, confirm: str, field: str) -> str:
+    """Return the name of a person, if it or the id was typed. Raises InvalidInput for the field."""
+    await view.look_up([user])
+    name = view.names.get(user, user)
+    if view.memory.known_ids.spelled(confirm).casefold() not in {user.casefold(), name.strip().casefold()}:
+        raise InvalidInput(translate("type “{name}” to confirm; nothing was erased", name=name), field)
+    return name
 
 
 router = APIRouter()
@@ -76,19 +82,40 @@ async def export(view: Looking, who: Admin) -> Response:
     return await sent_export(view, f'filename="{name}"', actor=who.actor)
 
 
+@router.get("/data/backup")
+async def backup(view: Looking, who: Admin) -> Response:
+    """Send a verified backup of the whole store."""
+    require_all_spaces(who)
+
+    async def write(path: Path) -> None:
+        await view.memory.backup(path, actor=who.actor)
+
+    name = f'filename="aforesaid-{datetime.now(UTC):%Y-%m-%d}.db"'
+    return await _sent(write, name, "application/vnd.sqlite3")
+
+
 async def sent_export(
     view: View, name: str, *, actor: str, user: str | None = None, space: str = DEFAULT_SPACE
 ) -> Response:
     """Send an export of everything, or of one user, as a file. `name` is its name as the header has it."""
-    folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="aforesaid-export-")
-    path = Path(folder) / "aforesaid.jsonl.gz"
-    try:
+
+    async def write(path: Path) -> None:
         await view.memory.export(path, user=user, space=space, attachments=False, actor=actor)
+
+    return await _sent(write, name, "application/gzip")
+
+
+async def _sent(write: Callable[[Path], Awaitable[None]], name: str, media_type: str) -> Response:
+    """Send a file once it is written, then remove it."""
+    folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="aforesaid-export-")
+    path = Path(folder) / ("aforesaid.jsonl.gz" if media_type.endswith("gzip") else "aforesaid.db")
+    try:
+        await write(path)
     except BaseException:
         await asyncio.to_thread(shutil.rmtree, folder)
         raise
     headers = {"Content-Disposition": f"attachment; {name}", "Content-Length": str(path.stat().st_size)}
-    return StreamingResponse(_pieces(path), headers=headers, media_type="application/gzip")
+    return StreamingResponse(_pieces(path), headers=headers, media_type=media_type)
 
 
 async def _pieces(path: Path) -> AsyncIterator[bytes]:
@@ -141,7 +168,7 @@ async def upload(
 async def look(view: Looking, who: Admin, token: str) -> Response:
     pending = state_of(view.request).imports.of(token, who.actor)
     template = "part/import.html" if view.partly else "import.html"
-    return view.page(template, pending=pending)
+    return view.page(template, pending=pending, here=await view.memory.stats())
 
 
 @router.post("/data/import/{token}")

@@ -19,6 +19,7 @@ from aforesaid.models.tokens import count_tokens
 from aforesaid.server.authentication import Admin, Overseer, StateDep
 from aforesaid.server.languages import N_, plural, translate
 from aforesaid.server.panel.view import (
+    VIEWED,
     Looking,
     Person,
     by_category,
@@ -262,6 +263,93 @@ async def savings(view: Looking) -> Response:
     )
 
 
+DONE: Final[Mapping[str, str]] = {
+    "messages.read": N_("read messages"),
+    "messages.read/history": N_("read the conversation"),
+    "messages.read/threads": N_("looked at the list of chats"),
+    "messages.take_back": N_("took messages back"),
+    "messages.bring_back": N_("brought messages back"),
+    "messages.erase": N_("erased messages for good"),
+    "memory.read": N_("looked at a memory"),
+    "memory.read/memories": N_("looked at memories"),
+    "memory.read/timeline": N_("looked at the timeline"),
+    "memory.read/people": N_("looked at the people around"),
+    "memory.read/reminders": N_("looked at the reminders"),
+    "memory.read/schedule": N_("looked at what is scheduled"),
+    "memory.search": N_("searched"),
+    "memory.add": N_("remembered something"),
+    "memory.edit": N_("corrected a memory"),
+    "memory.edit_message": N_("let a memory go, because its message was edited"),
+    "memory.take_back": N_("let a memory go, because its message was taken back"),
+    "memory.deactivate": N_("deleted a memory"),
+    "memory.end": N_("ended a memory: no longer true"),
+    "memory.expire": N_("let a memory expire"),
+    "memory.reactivate": N_("brought a memory back"),
+    "memory.supersede": N_("replaced a memory by a newer one"),
+    "memory.approve": N_("approved a memory"),
+    "memory.reject": N_("rejected a memory"),
+    "memory.undo": N_("undid the last change of a memory"),
+    "memory.delivered": N_("ticked off a reminder"),
+    "memory.forget": N_("forgot a memory"),
+    "forget": N_("forgot what was asked"),
+    "facts.read": N_("looked at the stated facts"),
+    "facts.put": N_("changed the stated facts"),
+    "portrait.read": N_("read the portrait"),
+    "preferences.read": N_("looked at the habits"),
+    "summaries.read": N_("looked at summaries"),
+    "summaries.read/day": N_("read the summary of a day"),
+    "summaries.read/week": N_("read the summary of the week"),
+    "summary.add": N_("wrote a summary"),
+    "summary.ask": N_("asked for a summary"),
+    "summary.update": N_("stored a summary"),
+    "summary.revise": N_("corrected a summary"),
+    "archive": N_("archived messages under a summary"),
+    "roll_back": N_("took a summary back"),
+    "sessions.read": N_("looked at sessions"),
+    "context.read": N_("looked at a context"),
+    "receipts.read": N_("looked at what was sent to models"),
+    "settings.read": N_("looked at settings"),
+    "setting.put": N_("changed a setting"),
+    "users.read": N_("looked at the list of people"),
+    "audit.read": N_("looked at this log"),
+    "events.read": N_("followed what happens"),
+    "keys.read": N_("looked at keys"),
+    "key.add": N_("made a key"),
+    "key.remove": N_("revoked a key"),
+    "alert.acknowledge": N_("acknowledged an alert"),
+    "export": N_("exported data"),
+    "import": N_("imported a file"),
+    "backup": N_("made a backup"),
+    "merge": N_("merged two people into one"),
+    "purge": N_("erased a person for good"),
+    "retention.purge": N_("deleted what was kept long enough"),
+}
+"""What the actions of the audit log are called: by the action and what it was done with, or by the action alone."""
+
+
+def did(action: str, subject: str = "") -> str:
+    return translate(DONE.get(f"{action}/{subject}") or DONE.get(action, action))
+
+
+class AuditLine(NamedTuple):
+    """An entry; or several in a row that say only that whoever looks at the log looked at something."""
+
+    entries: list[AuditEntry]
+    own_views: bool
+
+
+def folded(entries: Iterable[AuditEntry], actor: str) -> list[AuditLine]:
+    """Fold in a row what somebody viewed themselves: it hides what others did."""
+    lines: list[AuditLine] = []
+    for entry in entries:
+        own = entry.actor == actor and entry.action.endswith(VIEWED)
+        if own and lines and lines[-1].own_views:
+            lines[-1].entries.append(entry)
+        else:
+            lines.append(AuditLine([entry], own))
+    return lines
+
+
 _ROWS: Final = 200
 _MEMORY: Final = re.compile(r"memory (\d+)")
 _UNDOABLE: Final = frozenset(
@@ -282,7 +370,7 @@ async def audit(view: Looking, _: Admin, user: str = "", action: str = "", by: s
         found += await view.memory.audit(_ROWS, space=view.space, actor=view.who.viewer)
     found.sort(key=lambda entry: entry.id, reverse=True)
     await view.look_up(name for entry in found for name in (entry.actor, entry.user))
-    actions = sorted({entry.action for entry in found})
+    actions = {each: did(each) for each in sorted({entry.action for entry in found}, key=did)}
     shown = [
         entry
         for entry in found
@@ -291,7 +379,7 @@ async def audit(view: Looking, _: Admin, user: str = "", action: str = "", by: s
     ]
     return view.page(
         "audit.html",
-        entries=shown[:_ROWS],
+        lines=folded(shown[:_ROWS], view.who.actor),
         undoable=undoable(found),
         actions=actions,
         action=action,
@@ -305,7 +393,8 @@ async def audit(view: Looking, _: Admin, user: str = "", action: str = "", by: s
 async def of_person(person: Person, _: Admin) -> Response:
     entries = list(reversed(await person.memory.audit(_ROWS)))
     await person.view.look_up(entry.actor for entry in entries)
-    return await person.page("person/audit.html", tab="audit", entries=entries, undoable=undoable(entries))
+    lines = folded(entries, person.view.who.actor)
+    return await person.page("person/audit.html", tab="audit", lines=lines, undoable=undoable(entries))
 
 
 def undoable(entries: Iterable[AuditEntry]) -> dict[int, int]:

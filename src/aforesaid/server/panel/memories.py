@@ -16,7 +16,16 @@ from aforesaid.errors import InvalidInput, NotFound, SourcesChanged, WrongState
 from aforesaid.memory import UserMemory
 from aforesaid.server.authentication import App
 from aforesaid.server.languages import N_, plural, translate
-from aforesaid.server.panel.view import Looking, Person, View, comma_separated, typed_text, unknown_value, whole_number
+from aforesaid.server.panel.view import (
+    Looking,
+    Person,
+    View,
+    comma_separated,
+    shorten,
+    typed_text,
+    unknown_value,
+    whole_number,
+)
 from aforesaid.store.messages import MessagesByNumber
 
 BANDS: Final = {name: (least, most) for name, least, most in (
@@ -195,9 +204,9 @@ class Choice:
 
     def done(self, what: str, memory: MemoryRecord) -> Response:
         """Answer to a change: with the memory as it is now, and with a bar to undo it."""
-        gone, text = memory.state in {"deactivated", "expired"}, " ".join(memory.text.split())
+        gone = memory.state in {"deactivated", "expired"}
         return self.view.done(
-            f"{what}: {text if len(text) <= _SHOWN_CHARACTERS else f'{text[: _SHOWN_CHARACTERS - 1]}…'}",
+            f"{what}: {shorten(memory.text, _SHOWN_CHARACTERS)}",
             self.view.address("/person/memories", user=memory.user),
             "part/deleted.html" if gone else "part/memory.html",
             undo=(memory,),

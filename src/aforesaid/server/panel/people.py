@@ -8,21 +8,23 @@ from difflib import SequenceMatcher
 from typing import Annotated, Final, NamedTuple
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form
+from fastapi import APIRouter, Form, HTTPException
 from starlette.responses import Response
 
 from aforesaid.domain.checks import to_zone
+from aforesaid.domain.hit import MessageFilter
 from aforesaid.domain.memory import Facts, MemoryRecord
+from aforesaid.domain.message import Message, Position
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.extras import re
 from aforesaid.server.authentication import Admin, App, Overseer
 from aforesaid.server.languages import plural, translate
-from aforesaid.server.panel.conversation import shown_messages
-from aforesaid.server.panel.data import erase_person, sent_export
-from aforesaid.server.panel.view import Looking, Person, reason, typed_text
+from aforesaid.server.panel.conversation import shown_messages, start_of
+from aforesaid.server.panel.data import confirmed_name, erase_person, sent_export
+from aforesaid.server.panel.view import Looking, Person, not_a_day, reason, typed_text
 from aforesaid.store.memories import FactsVersions, Memories
-from aforesaid.store.messages import UserLedger
+from aforesaid.store.messages import Messages, UserLedger
 from aforesaid.store.summaries import Summaries
 
 router = APIRouter()
@@ -65,7 +67,8 @@ async def spaces(view: Looking, who: Overseer) -> Response:
 async def person(person: Person) -> Response:
     memory = person.memory
     now = datetime.now(UTC)
-    recent = [each for each in await memory.history(_RECENT * 3) if each.role != "tool" and each.text][-_RECENT:]
+    said = [each for each in await memory.history(_RECENT * 3) if each.role != "tool" and each.text]
+    recent = list({(each.author, each.text): each for each in said}.values())[-_RECENT:]
     await person.view.look_up(message.author for message in recent)
     return await person.page(
         "person/about.html",
@@ -151,7 +154,8 @@ async def data(person: Person, _: Admin) -> Response:
         "facts": len(await store.read(FactsVersions(scope))),
         "threads": len(await person.memory.threads(_THREADS)),
     }
-    return await person.page("person/data.html", tab="data", stored=stored)
+    people = [each for each in await person.view.offered() if each.id != person.user]
+    return await person.page("person/data.html", tab="data", stored=stored, people=people)
 
 
 @router.get("/person/export")
@@ -164,6 +168,29 @@ async def export(person: Person, who: Admin) -> Response:
 @router.post("/person/erase")
 async def erase(person: Person, _: Admin, confirm: Annotated[str, Form()] = "") -> Response:
     return await erase_person(person.view, person.user, confirm, "confirm")
+
+
+@router.post("/person/merge")
+async def merge(
+    person: Person, who: Admin, into: Annotated[str, Form()], confirm_merge: Annotated[str, Form()] = ""
+) -> Response:
+    """Make this person another one, after their name was typed."""
+    view = person.view
+    if view.who.user is not None:
+        raise HTTPException(403, translate("This key is for one person; merging concerns two."))
+    await confirmed_name(view, person.user, confirm_merge, "confirm_merge")
+    other = await view.find(into)
+    try:
+        merged = await view.memory.merge(person.user, other, space=view.space, actor=who.actor)
+    except NotFound as error:
+        raise InvalidInput(str(error), "into") from error
+    said = translate(
+        "Merged: {messages} and {memories} of {name}.",
+        messages=plural("{count} message", "{count} messages", merged.messages),
+        memories=plural("{count} memory", "{count} memories", merged.memories),
+        name=person.name,
+    )
+    return view.done(said, view.address("/person", user=other), leave=True)
 
 
 class Planned(NamedTuple):
@@ -327,6 +354,82 @@ def _named(summaries: list[Summary], number: int) -> Summary:
     if found is None:
         raise NotFound(f"there is no summary {number}")
     return found
+
+
+_MOST_IN_WEEK: Final = 2_000
+"""Maximum messages that are counted for a week."""
+_WORDS_OF_DAY: Final = 3
+"""Messages of the person that stand for a day without a summary."""
+
+
+class ReadDay(NamedTuple):
+    """A day in the person's time zone, to be read."""
+
+    day: date
+    summary: Summary | None
+    messages: int
+    said: list[Message]
+    memories: list[MemoryRecord]
+
+
+@router.get("/person/days")
+async def days(person: Person, day: str = "") -> Response:
+    """Show a week day by day: its summaries, what was learned and how much was said. Without a day, the last week."""
+    store, scope, zone = person.view.memory.store, person.memory.scope, await person.memory.time_zone()
+
+    async def one(*, before: Position | None = None, after: Position | None = None) -> date | None:
+        found = await store.read(Messages(scope, "user", 1, before=before, after=after))
+        return to_zone(found[0].at, zone).date() if found else None
+
+    shown = _day(day) if day.strip() else await one() or to_zone(datetime.now(UTC), zone).date()
+    monday = shown - timedelta(days=shown.weekday())
+    begin, end = start_of(monday, zone), start_of(monday + timedelta(days=7), zone)
+    week = MessageFilter(since=begin.at, until=end.at)
+    said = await store.read(Messages(scope, "user", _MOST_IN_WEEK, after=begin, where=week))
+    await person.memory.record_access("messages.read", "history")
+    written = {each.day: each for each in await person.memory.summaries(kind="day")}
+    learned = await person.memory.memories()
+    await person.view.look_up(message.author for message in said)
+    found = []
+    for place in range(6, -1, -1):
+        when = monday + timedelta(days=place)
+        messages = [message for message in said if to_zone(message.at, zone).date() == when]
+        memories = [memory for memory in learned if to_zone(memory.said_at, zone).date() == when]
+        if messages or memories or when in written:
+            own = [message for message in messages if message.role == "user" and message.text][:_WORDS_OF_DAY]
+            found.append(ReadDay(when, written.get(when), len(messages), own, memories))
+    weeks = [each for each in await person.memory.summaries(kind="week") if monday <= _ended(each, zone) <= shown]
+    return await person.page(
+        "person/days.html",
+        tab="days",
+        days=found,
+        week=weeks[-1] if weeks else None,
+        monday=monday,
+        sunday=monday + timedelta(days=6),
+        shown=shown,
+        earlier=await one(before=begin),
+        later=await one(after=end),
+        writes=person.view.memory.profile.summaries == "calendar",
+        zone=zone,
+    )
+
+
+@router.post("/person/days/write")
+async def write_day(person: Person, _: App, day: Annotated[str, Form()]) -> Response:
+    made = await person.memory.day(_day(day))
+    said = translate("Written.") if made else translate("There is nothing to summarise on this day.")
+    return person.done(said, "/person/days")
+
+
+def _day(typed: str) -> date:
+    try:
+        return date.fromisoformat(typed.strip())
+    except ValueError:
+        raise InvalidInput(not_a_day(typed), "day") from None
+
+
+def _ended(summary: Summary, zone: tzinfo) -> date:
+    return summary.day or to_zone(summary.ended_at, zone).date()
 
 
 _MOST: Final = 500

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import secrets
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -32,6 +33,7 @@ from aforesaid.server.languages import translate
 from aforesaid.server.panel.view import Looking, Parts, Person, PersonView, View, not_a_day, typed_text, unknown_value
 from aforesaid.store.messages import MessagesByNumber
 from aforesaid.store.people import Receipts
+from aforesaid.store.searches import PeopleWithWords, PersonWithWords
 
 if TYPE_CHECKING:
     from aforesaid.models.chat import Reply
@@ -41,9 +43,9 @@ router = APIRouter()
 
 _LIMITS: Final = (5, 10, 20, 50)
 _PEOPLE_AT_ONCE: Final = 48
-"""People searched before a page is shown with what was found, last active first. It leads on to the next ones."""
+"""People searched before a page is shown with what was found. It leads on to the next ones."""
 SECONDS: Final = 2.0
-"""Time in which further people are searched while nothing was found. There is no index of a whole space."""
+"""Time in which further people are searched by meaning while nothing was found: the index has words alone."""
 _SIDE_BY_SIDE: Final = 16
 """Of them searched at the same time."""
 _NOTABLE: Final = 0.25
@@ -56,6 +58,41 @@ class PersonHit(NamedTuple):
 
     user: str
     hit: Hit
+    times: int = 1
+    """How many hits of the person say the same; this is the best of them."""
+
+
+class Everybody(NamedTuple):
+    """What a search over everybody found."""
+
+    hits: list[PersonHit]
+    searched: int
+    """How many people were searched for this page."""
+    total: int
+    """How many people there are to search."""
+    with_words: int | None
+    """How many messages have one of the words, of all people; None if people were not chosen by their words."""
+
+
+def condensed(found: Sequence[PersonHit], text: str) -> tuple[list[PersonHit], list[PersonHit]]:
+    """Return hits with those that say the same as one, and apart from them those that only ask the same again."""
+    said: dict[tuple[str, str], PersonHit] = {}
+    again: dict[tuple[str, str], PersonHit] = {}
+    for each in found:
+        words = _plain(each.hit.text)
+        question = each.hit.kind == "message" and words == _plain(text) and _asks(text, each.hit.text)
+        kept = again if question else said
+        key = (each.user, words) if each.hit.kind == "message" else (each.user, f"{each.hit.kind} {each.hit.id}")
+        kept[key] = kept[key]._replace(times=kept[key].times + 1) if key in kept else each
+    return list(said.values()), list(again.values())
+
+
+def _asks(*texts: str) -> bool:
+    return any(text.rstrip().endswith(("?", "？", "؟")) for text in texts)
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +149,17 @@ async def search(
     whose = view.who.user_of(await view.find(user) or None) or ""
     asked: dict[str, Any] = {"arms": arms, "min_score": 0 if weak else None, **limits.arguments}
     found: list[PersonHit] | None = None
-    searched, total = 1, 1
+    everybody: Everybody | None = None
     if text.strip() and whose:
         found = [PersonHit(whose, hit) for hit in await view.person(whose).search(text, limit, **asked)]
     elif text.strip():
-        found, searched = await _everybody(view, text, limit, max(skip, 0), asked)
-        totals = await view.totals()
-        total = 0 if totals is None else totals.users
+        everybody = await _everybody(view, text, limit, max(skip, 0), asked)
+        found = everybody.hits
     authors = [each.hit.message.author for each in found or () if each.hit.message is not None]
     await view.look_up([whose, *authors, *(each.user for each in found or ())])
-    reached = max(skip, 0) + searched
+    reached = 0 if everybody is None else max(skip, 0) + everybody.searched
+    more = everybody is not None and everybody.searched > 0 and reached < everybody.total
+    found, asked_before = (None, []) if found is None else condensed(found, text)
     again: dict[str, Parts] = {"text": text, "arms": arms, "limit": limit, "since": limits.since, "until": limits.until}
     again |= {"speaker": speaker, "weak": "1" if weak else None, "skip": reached}
     chosen = urlencode([("kind", each) for each in kinds])
@@ -131,10 +169,10 @@ async def search(
         user=whose,
         people=await view.offered(),
         found=found,
-        searched=searched,
+        asked_before=asked_before,
+        everybody=everybody,
         reached=reached,
-        total=total,
-        next_people=f"{view.address('/search', **again)}&{chosen}" if reached < total and searched else None,
+        next_people=f"{view.address('/search', **again)}&{chosen}" if more else None,
         limits=limits,
         left_out=[each for each in kinds if each not in asked["kinds"]],
         all_kinds=KINDS,
@@ -148,16 +186,22 @@ async def search(
     )
 
 
-async def _everybody(
-    view: View, text: str, limit: int, skip: int, asked: dict[str, Any]
-) -> tuple[list[PersonHit], int]:
-    """Search the memories of people until something is found; return the best hits, and how many people were searched.
+async def _everybody(view: View, text: str, limit: int, skip: int, asked: dict[str, Any]) -> Everybody:
+    """Search the memories of people: of many, those whose messages have the words, by the index; or all by meaning.
 
     Hits of all people are ordered by their scores. The audit log names those of whom something is shown.
     """
+    totals = await view.totals()
+    total = 0 if totals is None else totals.users
+    having: list[PersonWithWords] = []
+    if total > _PEOPLE_AT_ONCE and asked["arms"] != "dense":
+        having = await view.memory.store.read(PeopleWithWords(view.space, text))
     found: list[PersonHit] = []
     searched, until = 0, monotonic() + SECONDS
-    while users := [each.user.id for each in await view.page_of_people(_PEOPLE_AT_ONCE, skip + searched)]:
+    while True:
+        start = skip + searched
+        listed = [each.user for each in having[start : start + _PEOPLE_AT_ONCE]]
+        users = listed or [each.user.id for each in await view.page_of_people(_PEOPLE_AT_ONCE, start) if not having]
         found = await _search(view, users, text, limit, asked)
         searched += len(users)
         if found or len(users) < _PEOPLE_AT_ONCE or monotonic() >= until:
@@ -165,7 +209,10 @@ async def _everybody(
     best = sorted(found, key=lambda each: -each.hit.score)[:limit]
     for user in dict.fromkeys(each.user for each in best):
         await view.person(user).record_access("memory.search", "search")
-    return best, searched
+    if having:
+        await view.look_up(each.user for each in best)
+        return Everybody(best, searched, len(having), sum(each.messages for each in having))
+    return Everybody(best, searched, total, None)
 
 
 async def _search(view: View, users: Sequence[str], text: str, limit: int, asked: dict[str, Any]) -> list[PersonHit]:

@@ -20,7 +20,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from aforesaid.domain.checks import counted, to_zone
 from aforesaid.domain.memory import CATEGORIES, MemoryRecord, band
 from aforesaid.domain.report import Activity, ListedUser, MemoryCount, SpaceTotals, User
-from aforesaid.errors import InvalidInput, quoted
+from aforesaid.errors import InvalidInput, NotFound, quoted
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.server.auth import REFRESH_HEADER, Credential
 from aforesaid.server.authentication import MemoryDep, Reader, StateDep, is_still_valid
@@ -59,6 +59,8 @@ class View:
     """Display names by user id, as far as they were looked up for this page."""
     zones: dict[str, tzinfo] = field(default_factory=dict)
     """Time zones by user id, as far as they were looked up for this page."""
+    titles: dict[str, str] = field(default_factory=dict)
+    """Titles of private chats by thread, as far as they were looked up for this page."""
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -249,11 +251,20 @@ class PersonView:
 
 async def _person(view: Looking, user: str) -> PersonView:
     found = view.person(user)
+    own = view.who.user_of(None) is not None  # a key for one person: their pages are there before anything is stored
+    if not own and not await view.memory.store.read(UsersPage(view.space, limit=1, users=[found.scope.user])):
+        raise NotFound(translate("Nobody called {name} is remembered in {space}.", name=quoted(user), space=view.space))
     await view.look_up([found.scope.user])
     return PersonView(view, found.scope.user, found)
 
 
 Person = Annotated[PersonView, Depends(_person)]
+
+
+def shorten(text: str, most: int) -> str:
+    """Return a text with at most so many characters, in one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
 _MOST_DIGITS: Final = 18
@@ -510,7 +521,8 @@ _KEEP_ALIVE_SECONDS: Final = 15.0
 _RETRY_MILLISECONDS: Final = 2_000
 _NEWEST: Final = 50
 """Memories and people that are compared when another process has changed something."""
-_VIEWED: Final = (".read", ".search")
+VIEWED: Final = (".read", ".search")
+"""Ends of the actions of the audit log that change nothing."""
 
 
 @router.get("/live")
@@ -548,5 +560,5 @@ async def _digest(view: View, user: str | None) -> object:
         return newest, tuple((each.user.id, each.user.messages) for each in people)
     scope = view.memory.user(user, space=view.space).scope
     rows = await store.read(AuditRows(scope, limit=_NEWEST))
-    changes = [row.id for row in rows if not row.action.endswith(_VIEWED)]
+    changes = [row.id for row in rows if not row.action.endswith(VIEWED)]
     return newest, (await store.read(UserLedger(scope))).last_seq, changes[-1:]

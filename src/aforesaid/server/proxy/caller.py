@@ -92,12 +92,13 @@ def caller_of(
     *,
     user_fields: Iterable[str] = USER_FIELDS,
     chat_field: str | None = None,
+    own_chat: str | None = None,
 ) -> Caller | NoMemory:
     """Return whose memory a request is about, or why it is about nobody's.
 
     `user_fields` are the fields of the body that name the user. `chat_field` is the one that names a chat of which the
-    provider has the history. Raises NotFound if the key is for one person and the request names another, InvalidInput
-    if a name cannot be used.
+    provider has the history, `own_chat` the chat of a request that names none. Raises NotFound if the key is for one
+    person and the request names another, InvalidInput if a name cannot be used.
     """
     named = _first(headers.get(name) for name in _USERS) or _first(
         _person(value_at(body, field)) for field in user_fields
@@ -119,6 +120,8 @@ def caller_of(
     if by_app:
         thread = chat_thread(checks.identifier(user, "the user id"), str(chat))
     at_provider = None if chat_field is None else _stored_chat(user, value_at(body, chat_field))
+    if thread is None and own_chat is not None:
+        thread = chat_thread(checks.identifier(user, "the user id"), own_chat)
     thread = thread or at_provider
     name = _first(headers.get(name) for name in _NAMES)
     space = _first((headers.get(SPACE),))

@@ -6,7 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias, TypeGuard
 
 from aforesaid.extras import re
 from aforesaid.server.proxy.app_prompts import is_code_with_gap, own_words
@@ -208,10 +208,6 @@ class ResponseReply(Reply):
             call = call_of(len(self.calls), item.get("name"), item.get("arguments"), item.get("call_id"))
             self.calls.append(call)
 
-    def _read_id(self, response: Mapping[str, Any]) -> None:
-        name = response.get("id")
-        self.id = name if isinstance(name, str) and name else None
-
 
 class Responses(Protocol):
     """Responses. `store` concerns what the provider stores: the memory works the same with and without it."""
@@ -328,16 +324,26 @@ class Messages(Protocol):
     def insert_in_question(self, body: Body, memory: MemoryText) -> dict[str, Any]:
         return _with_context(dict(body), joined(memory.stable, memory.for_question))
 
+    def previous(self, body: Body) -> str | None:
+        """Return the id of the message that a `thread` of the provider goes on from: it has the history."""
+        found = value_at(body, "thread.previous_message_id")
+        return found if isinstance(found, str) and found else None
+
     def reply(self, body: Body, content_type: str) -> Reply:
-        return MessageReply(content_type, _prefill(body))
+        return MessageReply(content_type, _prefill(body), in_thread=body.get("thread") is not None)
 
 
 class MessageReply(Reply):
     """A message, or the events of one. Its text goes on from the `prefill`, the begin that the client gave it."""
 
-    def __init__(self, content_type: str, prefill: str = "") -> None:
+    def __init__(self, content_type: str, prefill: str = "", *, in_thread: bool = False) -> None:
+        """With `in_thread`, the next request may name this message instead of sending it: its id and calls are read."""
         super().__init__(content_type)
         self._prefill = prefill
+        self._in_thread = in_thread
+        self._call: Mapping[str, Any] | None = None
+        """The call that comes, whose arguments come in pieces."""
+        self._arguments: list[str] = []
 
     def texts(self) -> list[str]:
         said = "".join(super().texts())
@@ -349,8 +355,16 @@ class MessageReply(Reply):
         kind, delta, begun = event.get("type"), event.get("delta"), event.get("message")
         usage = (begun if isinstance(begun, Mapping) else event).get("usage")
         self._read_usage(usage, _INPUT_TOKENS, "output_tokens")
-        if kind == "content_block_delta" and isinstance(delta, Mapping):
+        if self._in_thread and isinstance(begun, Mapping):
+            self._read_id(begun)
+        if kind == "content_block_start" and _is_call(block := event.get("content_block")):
+            self._call, self._arguments = block, []
+        elif kind == "content_block_stop" and self._call is not None:
+            self._read_call(self._call, "".join(self._arguments))
+            self._call = None
+        elif kind == "content_block_delta" and isinstance(delta, Mapping):
             self._add(event.get("index", 0), delta.get("text"))
+            self._arguments += [piece] if isinstance(piece := delta.get("partial_json"), str) else []
         elif kind == "message_delta" and isinstance(delta, Mapping):
             self._finished = self._finished or bool(delta.get("stop_reason"))
         elif kind == "message_stop":
@@ -360,6 +374,18 @@ class MessageReply(Reply):
         if isinstance(answer, Mapping):
             self._read_usage(answer.get("usage"), _INPUT_TOKENS, "output_tokens")
             self._add(0, _answer_text(answer.get("content")))
+            if self._in_thread:
+                self._read_id(answer)
+            for block in _blocks(answer.get("content")):
+                if _is_call(block):
+                    self._read_call(block, block.get("input"))
+
+    def _read_call(self, block: Mapping[str, Any], arguments: object) -> None:
+        self.calls.append(call_of(len(self.calls), block.get("name"), arguments, block.get("id")))
+
+
+def _is_call(block: object) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(block, Mapping) and block.get("type") == "tool_use"
 
 
 def _messages(message: object) -> list[object]:
@@ -371,7 +397,7 @@ def _messages(message: object) -> list[object]:
         calls = [
             {"id": block.get("id"), "function": {"name": block.get("name"), "arguments": block.get("input")}}
             for block in content
-            if isinstance(block, Mapping) and block.get("type") == "tool_use"
+            if _is_call(block)
         ]
         return [{"role": "assistant", "content": _answer_text(content), "tool_calls": calls}]
     said = [block for block in content if not _is_of_program(block)]

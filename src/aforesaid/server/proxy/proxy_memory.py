@@ -43,7 +43,7 @@ from aforesaid.settings import Serving
 from aforesaid.store.erasing import SetAside
 from aforesaid.store.messages import AddMessage, ResponseOwner
 from aforesaid.store.people import AuditAccess
-from aforesaid.telemetry import OWN, PROXY_RECALL, PROXY_SEARCH, PROXY_STORE, kind_of
+from aforesaid.telemetry import OWN, PROXY_RECALL, PROXY_SEARCH, PROXY_STORE, kind_of, unmeasured
 
 Person: TypeAlias = tuple[str, str]
 
@@ -238,11 +238,22 @@ class _Written(NamedTuple):
     at: float
 
 
+async def warm_up(memory: Memory) -> None:
+    """Load the embedder and the token counter, which takes seconds, before somebody waits for them. Raises nothing."""
+    try:
+        with unmeasured():
+            await memory.user("nobody").context("hello", sent=False)
+            # From now on alerts are raised, also if nothing is stored.
+            await memory.health()
+    except Exception as error:  # an embedder of the operator's own may raise anything
+        _log.warning("the first context failed: %s", error)
+
+
 class ProxyMemory:
-    """Stores and recalls for the requests of one server."""
+    """Stores and recalls for the requests of one server, or of the clients that are wrapped with one memory."""
 
     def __init__(self, memory: Memory, serving: Serving) -> None:
-        self._memory = memory
+        self.memory = memory
         self._window = serving.window
         self._most_tokens = serving.budget
         self._conversations = Conversations(memory)
@@ -281,7 +292,7 @@ class ProxyMemory:
         window = self._window if limits.window is None else min(self._window, limits.window)
         texts = [text_of(message.get("content")) for message in messages if isinstance(message, dict)]
         size = counter.count_messages([{"role": "user", "content": text} for text in texts])
-        if self._memory.receipt_keeper.on:
+        if self.memory.receipt_keeper.on:
             outcome.receipt = RequestReceipt(model, size)
         room = window - size - (_REPLY_TOKENS if limits.reply is None else limits.reply)
         if not question or room < LEAST_BUDGET:
@@ -327,7 +338,7 @@ class ProxyMemory:
 
         began = time.perf_counter()
         try:
-            async with self._memory.recall_queue.turn(QUEUE_SECONDS):
+            async with self.memory.recall_queue.turn(QUEUE_SECONDS):
                 began = time.perf_counter()
                 made = await ask(RECALL_SECONDS, *NOT_ADDED)
         except Exception as error:
@@ -345,9 +356,10 @@ class ProxyMemory:
 
     def _note_search(self, caller: Caller, seconds: float, error: Exception | None = None) -> None:
         failure = None if error is None else kind_of(error)
-        self._memory.metrics.called(PROXY_SEARCH, OWN, seconds, failure=failure)
+        self.memory.metrics.called(PROXY_SEARCH, OWN, seconds, failure=failure)
         if error is not None:
-            _log.error("a request of %s goes on without a search", caller.credential.actor, exc_info=error)
+            trace = None if isinstance(error, TimeoutError) else error
+            _log.error("a request of %s goes on without a search: %s", caller.credential.actor, failure, exc_info=trace)
 
     async def check_response(self, credential: Credential, response: object) -> None:
         """Raise NotFound for a response that is known to be of somebody whom the credential may not reach."""
@@ -356,7 +368,7 @@ class ProxyMemory:
             return
         owner = self._owners.get(response)
         if owner is None:
-            owner = await self._memory.store.read(ResponseOwner(response))
+            owner = await self.memory.store.read(ResponseOwner(response))
         if owner is None:
             return
         self._owners[response] = owner
@@ -440,13 +452,13 @@ class ProxyMemory:
 
     async def _set_aside(self, caller: Caller, thread: str, seqs: Iterable[int]) -> None:
         if gone := tuple(seqs):
-            await self._memory.store.apply([SetAside(caller.person(thread).scope, gone)])
+            await self.memory.store.apply([SetAside(caller.person(thread).scope, gone)])
 
     def keep_receipt(self, outcome: MemoryOutcome, answer: Reply | None = None, reply: int | None = None) -> None:
         """Store the receipt of a request in the background. `reply` is the number of the stored reply."""
         if outcome.receipt is None:
             return
-        keeper, caller, there = self._memory.receipt_keeper, outcome.caller, outcome.conversation
+        keeper, caller, there = self.memory.receipt_keeper, outcome.caller, outcome.conversation
         scope = caller.person(caller.thread).scope
         thread = scope.thread if there is None else there.thread
         actor = caller.credential.actor
@@ -478,7 +490,7 @@ class ProxyMemory:
         work: list[Awaitable[object]] = [self._add_all(caller, there)]
         if audit_read:
             read = AuditAccess(caller.reads.scope, caller.credential.actor, "context.read", "context")
-            work.append(self._memory.store.apply([read]))
+            work.append(self.memory.store.apply([read]))
         for result in await asyncio.gather(*work, return_exceptions=True):
             if isinstance(result, BaseException):
                 raise result
@@ -493,7 +505,7 @@ class ProxyMemory:
                 said_by = caller.name if role == "user" else None
                 parts = (person.scope, role, text)
                 drafts.append(draft(*parts, id=name, name=said_by, replaces=replaces, metadata=metadata))
-            await self._memory.store.apply([AddMessage(each) for each in drafts])
+            await self.memory.store.apply([AddMessage(each) for each in drafts])
         # The last one alone: that wakes the work in the background.
         for (role, text), name, replaces, metadata in there.new[-1:]:
             said_by = caller.name if role == "user" else None
@@ -524,7 +536,7 @@ class ProxyMemory:
     def _note(self, operation: str, outcome: MemoryOutcome, began: float, error: Exception | None = None) -> None:
         """Count how an operation ended. What failed is logged, and goes into the outcome."""
         kind = None if error is None else kind_of(error)
-        self._memory.metrics.called(operation, OWN, time.perf_counter() - began, failure=kind)
+        self.memory.metrics.called(operation, OWN, time.perf_counter() - began, failure=kind)
         if error is None:
             return
         actor = outcome.caller.credential.actor

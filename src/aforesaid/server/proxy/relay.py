@@ -15,6 +15,7 @@ from aforesaid.background import begin
 from aforesaid.errors import ModelUnavailable
 from aforesaid.models.client import redact
 from aforesaid.server.proxy.caller import NoMemory
+from aforesaid.server.proxy.chats import headers_of
 from aforesaid.server.proxy.protocols import Endpoint
 from aforesaid.server.proxy.proxy_memory import MemoryOutcome, RequestReceipt
 from aforesaid.server.proxy.reply import Reply, is_stream
@@ -134,9 +135,9 @@ async def relayed(exchange: Exchange, answer: ClientResponse | Response) -> Resp
         exchange.here.proxy_memory.keep_receipt(exchange.outcome)
     if isinstance(answer, Response):
         exchange.end_span(str(answer.status_code))
-        answer.headers.update(_headers(exchange))
+        answer.headers.update(headers_of(exchange.memory))
         return answer
-    headers = returned(answer.headers) | _headers(exchange)
+    headers = returned(answer.headers) | headers_of(exchange.memory)
     kind = answer.headers.get("content-type", "")
     reply = None if exchange.outcome is None or exchange.reads is None or not answer.ok else exchange.reads(kind)
     if is_stream(kind) or (answer.content_length or _AT_ONCE) >= _AT_ONCE:
@@ -157,22 +158,6 @@ def _store_reply(exchange: Exchange, reply: Reply) -> None:
         if exchange.receipt is not None:
             exchange.receipt.note("reply")
         exchange.here.finish(exchange.here.proxy_memory.after(exchange.outcome, reply))
-
-
-def _headers(exchange: Exchange) -> dict[str, str]:
-    """Return the headers that say what the memory did, and why it did nothing."""
-    memory = exchange.memory
-    if memory is None:
-        return {}
-    if isinstance(memory, NoMemory):
-        return {"X-Aforesaid-Memory": "off", "X-Aforesaid-Reason": memory.reason}
-    tokens = 0 if memory.text is None else memory.text.tokens
-    headers = {"X-Aforesaid-Memory": memory.state, "X-Aforesaid-Tokens": str(tokens)}
-    if memory.receipt is not None:
-        headers["X-Aforesaid-Receipt"] = memory.receipt.id
-    if memory.reason:
-        headers["X-Aforesaid-Reason"] = memory.reason
-    return headers
 
 
 async def _relay(exchange: Exchange, answer: ClientResponse, reply: Reply | None) -> AsyncIterator[bytes]:

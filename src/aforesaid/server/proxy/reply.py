@@ -143,6 +143,10 @@ class Reply:
     def _read_whole(self, answer: object) -> None:
         raise NotImplementedError
 
+    def _read_id(self, answer: Mapping[str, Any]) -> None:
+        name = answer.get("id")
+        self.id = name if isinstance(name, str) and name else None
+
     def _read_usage(self, usage: object, asked: tuple[str, ...], said: str) -> None:
         """Read the tokens that the provider counted. `asked` are the fields that add up to those of the request."""
         if not isinstance(usage, Mapping):

@@ -212,7 +212,7 @@ class Database:
 TABLES: Final = (
     *("space", "writer", "person", "thread", "session", "log", "summary", "summary_source", "memory", "memory_source"),
     *("memory_version", "facts", "tombstone", "derived", "setting", "audit", "spending", "cursor", "agenda"),
-    *("embedder", "embedding", "note_embedding", "metadata", "receipt"),
+    *("embedder", "embedding", "note_embedding", "metadata", "receipt", "fact"),
 )
 """All tables, those that others refer to before these."""
 

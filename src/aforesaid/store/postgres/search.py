@@ -424,7 +424,8 @@ async def search(queries: Queries, question: searches.SearchNotes) -> list[NoteM
     similar: dict[int, float] = {}
     if question.vector is not None:
         similar.update(await queries.rows(_SIMILAR, *here, question.embedder, Vector(question.vector)))
-    ranked = ranking.rank_notes(_having(question.words, dict(notes)), similar, len(notes))
+    having = _having(question.words, dict(notes))
+    ranked = ranking.rank_notes(having, ranking.similarities_of(similar), len(notes))
     matches: list[NoteMatch] = []
     while len(matches) < question.limit and (page := list(islice(ranked, _NOTES_PAGE))):
         matches += await _read(queries, question.scope, page)

@@ -39,7 +39,7 @@ _DATABASE: Final = (
 
 _REFERRED: Final = (
     *((table, "owner", "person", "name") for table in ("log", "summary", "memory", "facts", "tombstone", "derived")),
-    *((table, "owner", "person", "name") for table in ("setting", "receipt")),
+    *((table, "owner", "person", "name") for table in ("setting", "receipt", "fact")),
     ("log", "author", "person", "name"),
     ("session", "opened_by", "person", "name"),
     *((table, "thread", "thread", "name") for table in ("log", "session", "summary")),

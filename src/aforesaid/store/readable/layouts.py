@@ -194,6 +194,11 @@ _STEM: Final = "aforesaid"
 """What the names of index, lock, database and journals begin with in a new folder."""
 _OWN_FILES: Final = ("*.json", "*.lock", "*.journal-*")
 _ACCOUNTS: Final = "account_*"
+_LISTED: Final = ("instruction", "preference")
+"""Kinds of memories that are no items of an analysis: they are its style and its preferences."""
+_MOST_LISTED: Final = 10
+_MOST_ITEMS: Final = 20
+_DAY: Final = len("2026-03-01")
 COMPONENTS: Final = ("short_term", "mid_term", "whole_history", "history_context")
 
 
@@ -303,4 +308,23 @@ class _Account:
         newest = self._history
         if newest is None:
             return {"baseline": True, "text": "", "initialized_at": self._created.isoformat()}
-        return {"baseline": False, "text": newest.text, "generated_at": newest.created_at.isoformat()}
+        made = {"baseline": False, "text": newest.text, "generated_at": newest.created_at.isoformat()}
+        return made | (dict(newest.details) if newest.details else self._known())
+
+    def _known(self) -> Record:
+        """Return what is remembered in the form of an analysis, beside a text that no model wrote."""
+        found = [each for each in self._records.get("memories", ()) if each["state"] == "active"]
+        found.sort(key=lambda each: (-each["importance"], -each["id"]))
+        wishes, likes = ([each["text"] for each in found if each["kind"] == kind] for kind in _LISTED)
+        items = [
+            {
+                "text": each["text"],
+                "priority": max(1, round(each["importance"] / 2)),
+                "relevance": each["importance"] / 10,
+                "tags": each.get("tags", []),
+                "expires": ((each.get("event") or {}).get("end") or each.get("expires_at") or "")[:_DAY] or None,
+            }
+            for each in found
+            if each["kind"] not in _LISTED
+        ]
+        return {"preferences": likes[:_MOST_LISTED], "style": " ".join(wishes), "items": items[:_MOST_ITEMS]}

@@ -1,4 +1,4 @@
--- schema 24
+-- schema 26
 -- The sum of the steps in migrations/ up to this number, for files that are created. tools/sqlite_schema.py writes it.
 CREATE TABLE person (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -112,14 +112,6 @@ CREATE TABLE memory_source (
     PRIMARY KEY (memory, seq)
 ) WITHOUT ROWID;
 CREATE INDEX memory_source_by_seq ON memory_source (seq);
-CREATE TABLE facts (
-    owner INTEGER NOT NULL REFERENCES person (id),
-    version INTEGER NOT NULL,
-    text TEXT NOT NULL,
-    cause TEXT NOT NULL,
-    created_at INTEGER NOT NULL, checksum INTEGER,
-    PRIMARY KEY (owner, version)
-) WITHOUT ROWID;
 CREATE TABLE setting (
     owner INTEGER NOT NULL REFERENCES person (id),
     key TEXT NOT NULL,
@@ -303,13 +295,6 @@ CREATE INDEX person_by_shown_name ON person (
                 THEN substr(rtrim(name, replace(name, '@', '')), 6, length(rtrim(name, replace(name, '@', ''))) - 6)
                 ELSE name END
 );
-CREATE VIEW user_facts AS
-    SELECT CASE WHEN substr(p.space, 1, 8) = 'discord:' THEN substr(p.space, 9) ELSE p.space END AS guild_id,
-           p.name AS user_id,
-           f.text AS memory_blob,
-           strftime('%Y-%m-%d %H:%M:%f', f.created_at / 1000000.0, 'unixepoch') AS updated_at
-      FROM facts f JOIN person p ON p.id = f.owner
-     WHERE f.version = (SELECT max(newer.version) FROM facts newer WHERE newer.owner = f.owner);
 CREATE VIEW chat_history AS
     SELECT CASE WHEN substr(o.space, 1, 8) = 'discord:' THEN substr(o.space, 9) ELSE o.space END AS guild_id,
            t.name AS channel_id,
@@ -400,3 +385,29 @@ CREATE INDEX memory_to_deliver ON memory (owner, id)
 CREATE INDEX memory_by_event ON memory (owner, coalesce(event_start, said_at, valid_from))
  WHERE kind != 'reminder' AND (kind = 'event' OR event_start IS NOT NULL);
 CREATE INDEX memory_of_matter ON memory (owner, importance, id) WHERE active = 1 AND matter IS NOT NULL;
+CREATE TABLE fact (
+    owner INTEGER NOT NULL REFERENCES person (id),
+    number INTEGER NOT NULL,                   -- its place in the text
+    text TEXT NOT NULL,
+    since INTEGER NOT NULL,
+    until INTEGER,                             -- NULL: it is in the newest version
+    checksum INTEGER,
+    PRIMARY KEY (owner, number)
+) WITHOUT ROWID;
+CREATE TABLE facts (
+    owner INTEGER NOT NULL REFERENCES person (id),
+    version INTEGER NOT NULL,
+    text TEXT,
+    cause TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    checksum INTEGER,
+    PRIMARY KEY (owner, version)
+) WITHOUT ROWID;
+CREATE VIEW user_facts AS
+    SELECT CASE WHEN substr(p.space, 1, 8) = 'discord:' THEN substr(p.space, 9) ELSE p.space END AS guild_id,
+           p.name AS user_id,
+           coalesce(f.text, (SELECT group_concat(line, char(10)) FROM (
+               SELECT l.text AS line FROM fact l WHERE l.owner = f.owner AND l.until IS NULL ORDER BY l.number)), '') AS memory_blob,
+           strftime('%Y-%m-%d %H:%M:%f', f.created_at / 1000000.0, 'unixepoch') AS updated_at
+      FROM facts f JOIN person p ON p.id = f.owner
+     WHERE f.version = (SELECT max(newer.version) FROM facts newer WHERE newer.owner = f.owner);

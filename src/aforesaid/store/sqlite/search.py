@@ -25,12 +25,12 @@ from aforesaid.domain.memory import MemoryRecord, NoteKey, NoteKind, NoteMatch, 
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.extras import np
 from aforesaid.store import ranking, searches
-from aforesaid.store.columns import Columns, Roll
+from aforesaid.store.columns import Columns, Roll, places_of
 from aforesaid.store.sql import NOT_SEARCHED, SEARCHED, for_sqlite
 from aforesaid.store.sqlite.append import Place, is_complete_for
 from aforesaid.store.sqlite.connection import answered, every, one, owner_prefix
 from aforesaid.store.sqlite.transaction import find_person, find_thread
-from aforesaid.store.vector_matrix import Few, Matrix, SizedCache, unpacked
+from aforesaid.store.vector_matrix import CACHE_BYTES, Few, Matrix, SizedCache, unpacked
 from aforesaid.text.languages import query_words
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ class _Kept:
 class Caches:
     def __init__(self) -> None:
         self._kept: SizedCache[tuple[Place, str | None], _Kept] = SizedCache()
+        self._notes: SizedCache[tuple[int, str], _KeptNotes] = SizedCache(CACHE_BYTES // 4)
         self._scopes: TwoGenerationCache[tuple[str, ...], Place] = TwoGenerationCache(_SCOPES)
 
     def lately(self, scope: Scope, within: Within) -> bool:
@@ -174,8 +175,16 @@ class Caches:
             self._kept.resized((found.place, embedder))
             yield kept.matrix
 
+    def note_vectors(self, connection: apsw.Connection, owner: int, embedder: str, vectors: str) -> _NoteVectors:
+        """Return the vectors of a person's notes. `vectors` says which, in SQL."""
+        kept = self._notes.get((owner, embedder), _KeptNotes)
+        kept.latest = latest = kept.latest.read(connection, owner, embedder, vectors)
+        self._notes.resized((owner, embedder))
+        return latest
+
     def clear(self) -> None:
         self._kept.clear()
+        self._notes.clear()
         self._scopes.clear()
 
 
@@ -290,13 +299,18 @@ SELECT (SELECT count(*) FROM summary WHERE owner = ?1) + (SELECT count(*) FROM m
 """
 # Few are active, however many there were: summaries of summaries archive their sources.
 _ACTIVE: Final = """
-SELECT 2 * id FROM summary WHERE owner = ?1 AND active = 1
+SELECT 2 * id AS note FROM summary WHERE owner = ?1 AND active = 1
 UNION ALL SELECT 2 * id + 1 FROM memory WHERE owner = ?1 AND active = 1
 """
-_VECTORS: Final = """
-SELECT note, value FROM note_vector WHERE embedder = (SELECT id FROM embedder WHERE name = ?2) AND owner = ?1
-"""
+_VECTORS: Final = "FROM note_vector WHERE embedder = (SELECT id FROM embedder WHERE name = ?2) AND owner = ?1"
 _ACTIVE_VECTORS: Final = f"{_VECTORS} AND note IN ({_ACTIVE})"
+_SOME_VECTORS: Final = f"SELECT note, value {_VECTORS} AND note IN (SELECT value FROM json_each(?3)) ORDER BY note"
+# The vector of a note is another one after its text was changed: parts of it tell, and are read in a fraction of the
+# time that all of it takes.
+_STATE: Final = """
+SELECT group_concat(note), group_concat(part)
+  FROM (SELECT note, hex(substr(value, 1, 20) || substr(value, -12)) AS part {vectors} ORDER BY note)
+"""
 _IN_A_ROW: Final = 4
 """A vector is read this many times as fast in a row with all others as alone."""
 _COVERING: Final = (
@@ -348,7 +362,51 @@ def unembedded_notes(connection: apsw.Connection, question: searches.UnembeddedN
     return found
 
 
-def search_notes(connection: apsw.Connection, question: searches.SearchNotes) -> list[NoteMatch]:
+@dataclass(slots=True)
+class _NoteVectors:
+    """The vectors of a person's notes, as of the last search."""
+
+    notes: str = ""
+    parts: str = ""
+    numbers: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    values: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), dtype=np.float32))
+
+    def read(self, connection: apsw.Connection, owner: int, embedder: str, vectors: str) -> _NoteVectors:
+        """Return them as they are now; those that are new or were changed are read."""
+        state = connection.execute(_STATE.format(vectors=vectors), (owner, embedder)).fetchone() or ()
+        notes, parts = (each or "" for each in state)
+        if (notes, parts) == (self.notes, self.parts):
+            return self
+        known = dict(zip(self.notes.split(","), self.parts.split(","), strict=True))
+        now = list(zip(notes.split(","), parts.split(","), strict=True)) if notes else []
+        new = [note for note, part in now if known.get(note) != part]
+        asked = (owner, embedder, f"[{','.join(new)}]")
+        fresh = unpacked([value for _, value in every(connection.execute(_SOME_VECTORS, asked))])
+        numbers = _numbers(notes)
+        values = np.empty((len(numbers), fresh.shape[1] or self.values.shape[1]), dtype=np.float32)
+        is_new = np.isin(numbers, _numbers(",".join(new)), assume_unique=True)
+        if new:
+            values[is_new] = fresh
+        if len(new) < len(numbers):
+            values[~is_new] = self.values[places_of(numbers[~is_new], self.numbers)]
+        return _NoteVectors(notes, parts, numbers, values)
+
+
+@dataclass(slots=True)
+class _KeptNotes:
+    latest: _NoteVectors = field(default_factory=_NoteVectors)
+    """Replaced as a whole: a search that goes on has the one that it began with."""
+
+    @property
+    def size(self) -> int:
+        return 2 * len(self.latest.parts) + self.latest.values.nbytes
+
+
+def _numbers(listed: str | None) -> NDArray[np.int64]:
+    return np.fromstring(listed, dtype=np.int64, sep=",") if listed else np.empty(0, dtype=np.int64)
+
+
+def search_notes(connection: apsw.Connection, caches: Caches, question: searches.SearchNotes) -> list[NoteMatch]:
     owner = find_person(connection, question.scope.space, question.scope.user)
     if owner is None:
         return []
@@ -357,18 +415,19 @@ def search_notes(connection: apsw.Connection, question: searches.SearchNotes) ->
         return []
     prefix, having = owner_prefix(owner), {}
     for word, terms in query_words(question.words):
-        query = "SELECT doc FROM note_posting WHERE term = ?"
-        having[word] = [doc for term in terms for (doc,) in connection.execute(query, (prefix + term,))]
-    having = {word: list(dict.fromkeys(found)) for word, found in having.items()}
-    active = {note for (note,) in connection.execute(_ACTIVE, (owner,))}
-    vectors: dict[int, bytes] = {}
+        query = "SELECT group_concat(doc) FROM note_posting WHERE term = ?"
+        listed = [connection.execute(query, (prefix + term,)).get for term in terms]
+        having[word] = np.concatenate([_numbers(each) for each in listed]) if listed else _numbers(None)
+    active = np.sort(_numbers(connection.execute(f"SELECT group_concat(note) FROM ({_ACTIVE})", (owner,)).get))
+    similar = ranking.Similarities(_numbers(None), np.empty(0))
     if question.vector is not None:
-        query = _VECTORS if count < _IN_A_ROW * len(active) else _ACTIVE_VECTORS
-        found = every(connection.execute(query, (owner, question.embedder)))
-        vectors.update((note, value) for note, value in found if note in active)
+        vectors = _VECTORS if count < _IN_A_ROW * len(active) else _ACTIVE_VECTORS
+        held = caches.note_vectors(connection, owner, question.embedder, vectors)
+        if len(held.numbers):
+            similar = ranking.Similarities(held.numbers, held.values @ question.vector)
     matches: list[NoteMatch] = []
-    for ranked in ranking.rank_notes(having, ranking.similarities(vectors, question.vector), count):
-        match = _read(connection, owner, ranked) if ranked.note in active else None
+    for ranked in ranking.rank_notes(having, similar, count, active):
+        match = _read(connection, owner, ranked)
         if match is not None:
             matches.append(match)
             if len(matches) == question.limit:
@@ -413,13 +472,13 @@ OWN: Final[Mapping[type, Callable[[apsw.Connection, Any], Any]]] = {
     searches.MessageVectors: stored_vectors,
     searches.TokenVectors: stored_vectors,
     searches.UnembeddedNotes: unembedded_notes,
-    searches.SearchNotes: search_notes,
     searches.SearchMemories: search_memories,
 }
 """Questions that are answered in another way than by `answer`."""
 CACHED: Final[Mapping[type, Callable[[apsw.Connection, Caches, Any], Any]]] = {
     searches.SearchText: search,
     searches.MatchText: match,
+    searches.SearchNotes: search_notes,
     searches.SearchVector: lambda connection, caches, question: caches.similar(connection, question),
 }
 """Searches, which keep columns and vectors in memory."""

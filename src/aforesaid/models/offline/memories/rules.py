@@ -53,7 +53,6 @@ ARABIC: Final = (
     ),
     rule("fact", 7, r"\bعمري \d", r"\bانا من\b", r"\bانا متزوجه?\b"),
     rule("preference", 6, r"\b(?:احب|اكره|لا احب)\b", r"\bافضل \w+ على\b"),
-    rule("task", 7, r"\b(?:يجب علي|علي ان|يجب ان)\b"),
 )
 
 
@@ -85,11 +84,6 @@ CHINESE: Final = (
     ),
     rule("preference", 6, r"我(?:非常|很|最|特别)?(?:喜欢|爱吃|爱喝|讨厌|不喜欢|更喜欢|偏好)(?!你|他|她|这|那)"),
     rule("preference", 6, r"^[A-Za-z ]{2,30}(?:强烈|更|非常|很)?(?:喜欢|偏好|讨厌)"),
-    rule("task", 7, r"我(?:必须|得|需要|应该去)(?!说|承认)"),
-    rule("other", 6, r"(?:我|我们)(?:已经)?决定|^决定"),
-    rule("task", 6, r"我(?:会|将)(?!.{0,2}(?:是|觉得|想念))"),
-    rule("task", 6, r"(?:我|已)?(?:答应|承诺)(?:了|在|会)?"),
-    rule("other", 6, r"我们(?:选择|选定)了?"),
 )
 
 
@@ -112,7 +106,6 @@ DUTCH: Final = (
         r"\bik ben (?:getrouwd|gescheiden|zwanger|vegetarier|veganist)\b",
     ),
     rule("preference", 6, r"\bik (?:hou van|haat|vind .* leuk)\b(?! (?:je|jou)\b)", r"\bmijn favoriete\b"),
-    rule("task", 7, r"\bik moet (?!zeggen|toegeven)\w+"),
 )
 
 
@@ -368,17 +361,6 @@ FRENCH: Final = (
         r"\bm(?:on|a) \w+ preferee? est\b",
     ),
     rule("preference", 6, r"^\w+(?: \w+)? (?:prefere|deteste|adore)\b"),
-    rule("task", 7, r"\bje dois (?!dire|avouer|admettre)\w+", r"\bil faut que je\b"),
-    rule("other", 6, r"\b(?:j'ai|nous avons|on a) decide\b"),
-    rule(
-        "task",
-        6,
-        r"\bje vais (?:envoyer|livrer|finir|reparer|appeler|ecrire|relire|preparer|acheter|payer|faire)\b",
-        r"\bj(?:e |')(?:enverrai|livrerai|finirai|reparerai|appellerai|ecrirai|relirai|preparerai|acheterai|paierai)\b",
-        r"\bje (?:ferai|respecterai|mettrai)\b",
-    ),
-    rule("task", 6, r"\bj'ai promis\b", r"\bje m'engage\b", r"^promis\b"),
-    rule("other", 6, r"\b(?:j'ai|nous avons|on a) choisi\b", r"^decision prise\b", r"^decide\b"),
 )
 
 
@@ -444,16 +426,6 @@ GERMAN: Final = (
         r"\bmein[e]? lieblings\w+ (?:ist|sind)\b",
     ),
     rule("preference", 6, r"^\w+(?: \w+)? (?:bevorzugt|mag|liebt|hasst)\b"),
-    rule("task", 7, r"\bich muss (?!sagen|zugeben)\w+"),
-    rule(
-        "other",
-        6,
-        r"\b(?:ich|wir) hab(?:e|en)? (?:\w+ ){0,2}(?:entschieden|beschlossen)\b",
-        r"\b(?:ich habe|wir haben) (?:mich|uns) .*entschieden\b",
-    ),
-    rule("task", 6, r"\bich werde\b(?!.*\b(?:vielleicht|wohl)\b)"),
-    rule("task", 6, r"\b(?:ich habe|habe) .*\bversprochen\b", r"^versprochen\b", r"\bich verpflichte mich\b"),
-    rule("other", 6, r"\b(?:ich habe|wir haben) .*\bgewahlt\b", r"^(?:entschieden|entscheidung getroffen)\b"),
 )
 
 
@@ -501,15 +473,6 @@ ITALIAN: Final = (
         r"\b(?:preferit[oa]) e\b",
     ),
     rule("preference", 6, r"^\w+(?: \w+)? (?:preferisce|odia|adora)\b"),
-    rule("task", 7, rf"{_IO}devo (?!dire|ammettere)\w+"),
-    rule("other", 6, r"\b(?:ho|abbiamo) deciso\b"),
-    rule(
-        "task",
-        6,
-        r"\b(?:inviero|consegnero|finiro|sistemero|chiamero|scrivero|rivedro|preparero|comprero|paghero|faro|aggiornero|rispettero|smettero)\b",
-    ),
-    rule("task", 6, r"\bho promesso\b", r"\bmi (?:impegno|sono impegnat[oa])\b", r"^promesso\b"),
-    rule("other", 6, r"\b(?:ho|abbiamo) scelto\b", r"^decisione presa\b", r"^deciso\b"),
 )
 
 
@@ -531,7 +494,6 @@ JAPANESE: Final = (
     ),
     rule("fact", 7, r"\d{1,3}歳(?:です|だ)|の出身(?:です|だ)|結婚して(?:いる|います)"),
     rule("preference", 6, r"が(?:大)?好き(?:です|だ|。|$)|が(?:大)?嫌い(?:です|だ|。|$)|の方が(?:好き|いい)"),
-    rule("task", 7, r"(?:しなければ|しないと|なきゃ|必要がある|必要があります)"),
 )
 
 
@@ -592,16 +554,6 @@ PORTUGUESE: Final = (
         r"\b(?:favorit[oa]|preferid[oa]) e\b",
     ),
     rule("preference", 6, r"^\w+(?: \w+)? (?:\w+mente )?(?:prefere|odeia|adora)\b"),
-    rule("task", 7, r"\b(?:tenho que|tenho de|preciso) (?!dizer|admitir)\w+"),
-    rule("other", 6, r"\b(?:eu )?decidi\b", r"\bdecidimos\b"),
-    rule(
-        "task",
-        6,
-        r"\bvou (?:enviar|entregar|terminar|consertar|ligar|escrever|revisar|preparar|comprar|pagar|fazer)\b",
-        r"\b(?:enviarei|entregarei|terminarei|ligarei|escreverei|revisarei|prepararei|comprarei|pagarei|farei|atualizarei|respeitarei|pararei)\b",
-    ),
-    rule("task", 6, r"\b(?:eu )?prometi\b", r"\b(?:me comprometo|comprometo-me|me comprometi)\b"),
-    rule("other", 6, r"\bescolhemos\b", r"^decisao tomada\b", r"^decidido\b"),
 )
 
 
@@ -657,16 +609,6 @@ RUSSIAN: Final = (
         r"\bмо[йяе] любим(?:ый|ая|ое)\b",
     ),
     rule("preference", 6, r"^\w+(?: \w+)? (?:\w+ )?(?:предпочитает|ненавидит|обожает)\b"),
-    rule("task", 7, r"\b(?:мне (?:нужно|надо)|я долж(?:ен|на)) (?!сказать|признать)\w+"),
-    rule("other", 6, r"\b(?:я|мы) решил[аи]?\b", r"^решил[аи]?\b"),
-    rule(
-        "task",
-        6,
-        r"\bя (?:отправлю|сделаю|закончу|исправлю|позвоню|напишу|проверю|подготовлю|куплю|заплачу|обновлю)\b",
-        r"\bя (?:пришлю|приду|буду)\b",
-    ),
-    rule("task", 6, r"\bя (?:пообещал|обещал|обещаю)[а]?\b", r"^(?:пообещал|обещал)[а]?\b"),
-    rule("other", 6, r"\bмы выбрали\b", r"\bя выбрал[а]?\b", r"^решено\b", r"^решение принято\b"),
 )
 
 
@@ -720,16 +662,6 @@ SPANISH: Final = (
         r"\bmi \w+ favorit[oa] es\b",
     ),
     rule("preference", 6, r"^\w+(?: \w+)? (?:\w+mente )?(?:prefiere|odia|adora)\b"),
-    rule("task", 7, r"\btengo que (?!decir|admitir)\w+", r"\bdebo (?!decir|admitir)\w+"),
-    rule("other", 6, r"\b(?:he|hemos) decidido\b", r"\bdecidi(?:mos)?\b"),
-    rule(
-        "task",
-        6,
-        r"\bvoy a (?:enviar|entregar|terminar|arreglar|llamar|escribir|revisar|preparar|comprar|pagar|hacer)\b",
-        r"\b(?:enviare|entregare|terminare|arreglare|llamare|escribire|revisare|preparare|comprare|pagare|hare|actualizare)\b",
-    ),
-    rule("task", 6, r"\b(?:prometi|he prometido|me comprometo|me he comprometido)\b"),
-    rule("other", 6, r"\b(?:elegimos|hemos elegido|elegi)\b", r"^decision tomada\b"),
 )
 
 

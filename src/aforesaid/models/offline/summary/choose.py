@@ -64,8 +64,8 @@ def centrality(terms: Sequence[Mapping[str, float]]) -> list[float]:
 
 # Words.
 _REPEATED: Final = 0.51
-_NUMBER: Final = 2.44
-_NAMED: Final = 2.37
+_NUMBER: Final = 4.4
+_NAMED: Final = 3.5
 _SPEAKER: Final = 1.8
 _SMALL_TALK: Final = 0.054
 _DULL: Final = 0.38
@@ -81,16 +81,16 @@ _LONGEST_WORD: Final = 30
 _CUES: Final = {"first_person": 1.3, "second_person": 0.82, "times": 1.59, "reactions": 0.52}
 _QUESTION: Final = 0.9
 _BRACKETED: Final = 0.48
-_EXCLAIMED: Final = 1.25
+_EXCLAIMED: Final = 1.5
 """Factor for news as people tell it: "We got the flat!"."""
-_EMPTY: Final = 0.135
+_EMPTY: Final = 0.12
 _FEW: Final = 2
-_EARLY: Final = 0.315
+_EARLY: Final = 0.39
 _EARLY_TURNS: Final = 14.9
 _OPENING: Final = (0.8, 0.2)
 _SHORT_CHAT: Final = 10
 """Maximum turns of a short chat, in which the first turns state the subject."""
-_ASSISTANT: Final = 0.6
+_ASSISTANT: Final = 0.3
 """Factor for the assistant, whose sentences are more often general than about the user."""
 _SYMBOLS: Final = 0.4
 
@@ -287,28 +287,36 @@ def _factor(read: _Read, sentence: Sentence, turns: int) -> float:
 
 
 _CENTRAL: Final = 0.527
-_LENGTH: Final = 0.68
+_LENGTH: Final = 0.4
 """Exponent of the length by which a sentence's value is divided; below 1, because long sentences say more."""
 _ITSELF: Final = 2.0
 """Value of each matter beside that of its words: how it ended is often told in words that were used before."""
-_NEW_SPEAKER: Final = 1.55
+_NEW_SPEAKER: Final = 3.0
 """Value added to a sentence of a speaker who has none in the summary yet."""
 
 _LABEL: Final = 4
 """Words of a label. A sentence longer by more than this than one that did not fit is not tried."""
 _TOGETHER: Final = 160
-"""Maximum characters of the sentences of a turn that are told together."""
+"""Maximum characters of the sentences of a turn that are told together,"""
+_LEAD: Final = 40
+"""beside a first one that is not longer than this: "I looked at the papers."."""
+_BEGINS: Final = 3
+"""Words that the first turn of a matter must have."""
 _BARE: Final = 3
 """Specific words below which a turn is not understood without the one before."""
 _UNANSWERED: Final = 0.3
 """Factor for a question that nobody answered."""
-_UNCLEAR: Final = 0.6
+_UNCLEAR: Final = 0.42
 """Factor for what is not understood without the turn before, if that tells nothing, and for later parts of a turn."""
+_INTERRUPTED: Final = 2
+"""Turns by which somebody goes on after a reaction of somebody else, at most."""
 _LONGEST_CHAIN: Final = 3
 """Maximum turns of a matter."""
-_MATTERS: Final = 0.015
+_SLIGHT: Final = 0.6
+"""Worth below which a matter is not told beside one of the usual worth."""
+_MATTERS: Final = 0.01
 """Choosing ends at the first matter that is worth less than this share of the first one."""
-_OF_OTHERS: Final = 0.35
+_OF_OTHERS: Final = 0.6
 """Factor for what others said, in a summary for one person."""
 _CACHED: Final = 8
 """Conversations whose weighed sentences are cached: two for each summary that is made at the same time."""
@@ -354,7 +362,8 @@ def _turns(weighed: Sequence[Weighed]) -> list[Weighed]:
         kept = [one for one in said if one.strong] if any(one.telling for one in said) else said
         part: list[Weighed] = []
         for one in kept:
-            if part and sum(len(each.sentence.text) for each in part) + len(one.sentence.text) > _TOGETHER:
+            so_far = sum(len(each.sentence.text) for each in part)
+            if so_far > _LEAD and so_far + len(one.sentence.text) > _TOGETHER:
                 made.append(_joined(part))
                 part = []
             part.append(one)
@@ -384,20 +393,31 @@ def _joined(part: Sequence[Weighed]) -> Weighed:
 def _matters(turns: Sequence[Weighed]) -> list[Weighed]:
     """Return what turns tell, each with the turns before where it answers them or is not understood without them."""
     made: list[Weighed] = []
+    earlier: Weighed | None = None
     last: Weighed | None = None
     asking = False
     for one in turns:
-        before, last, sentence = last, one._replace(told=(one.sentence,)), one.sentence
+        before, sentence = last, one.sentence
+        if (
+            before is not None
+            and earlier is not None
+            and not (before.telling or asking or before.length >= _FEW)
+            and before.sentence.speaker != sentence.speaker == earlier.sentence.speaker
+        ):
+            before = earlier  # somebody went on after "wow!"
+        earlier, last = last, one._replace(told=(one.sentence,))
         asked, asking, leans = asking, asks(sentence.text), one.leans or one.strong < _BARE or sentence.assistant
         factor, telling = one.factor * (_UNANSWERED if asking else 1.0), one.telling
         if before is not None:
             near = _goes_before(before.sentence, sentence)
             answers = near and not asking and before.sentence.speaker != sentence.speaker and asked
+            answers = answers and (one.telling or one.length < _FEW or not sentence.text.endswith(("!", "！")))
             if near and (leans or answers) and (before.strong or len(before.told) > 1):
                 chain = before.told if before.strong < _BARE or (before.leans and not asked) else before.told[-1:]
-                last = last._replace(
-                    told=(*chain[1 - _LONGEST_CHAIN :], replace(sentence, answers=before.sentence.place))
-                )
+                chain = chain[1 - _LONGEST_CHAIN :]
+                while chain and length_in_words(chain[0].text) < _BEGINS and chain[0].speaker != sentence.speaker:
+                    chain = chain[1:]
+                last = last._replace(told=(*chain, replace(sentence, answers=before.sentence.place)))
             if answers and before.telling:
                 factor, telling = max(factor, before.factor), True
                 last = last._replace(terms=before.terms | one.terms, length=one.length + before.length)
@@ -412,7 +432,9 @@ def _matters(turns: Sequence[Weighed]) -> list[Weighed]:
 
 def _goes_before(before: Sentence, sentence: Sentence) -> bool:
     """Return whether a sentence can be about what the one before says."""
-    return sentence.place[0] - before.place[0] <= 1 and (before.day, before.thread) == (sentence.day, sentence.thread)
+    turns = _INTERRUPTED if before.speaker == sentence.speaker else 1
+    near = sentence.place[0] - before.place[0] <= turns
+    return near and (before.day, before.thread) == (sentence.day, sentence.thread)
 
 
 def best(sentences: Sequence[Sentence]) -> Sentence:
@@ -438,7 +460,7 @@ def _pick(matters: Sequence[Weighed], factors: Sequence[float], fits: Fits) -> l
     heapify(queue)
     chosen: dict[tuple[int, int], Sentence] = {}
     too_long = inf
-    highest = 0.0
+    highest = highest_worth = 0.0
     while queue:
         _, number = heappop(queue)
         now = -value(number)
@@ -448,16 +470,22 @@ def _pick(matters: Sequence[Weighed], factors: Sequence[float], fits: Fits) -> l
         if chosen and now >= -_MATTERS * highest:
             break
         one = matters[number]
-        if one.length > too_long + _LABEL:
+        worth = max(each.worth for each in one.told)
+        if one.length > too_long + _LABEL or (worth < _SLIGHT and chosen and highest_worth >= 1):
             continue
         # A sentence that tells what it answers comes after one that was told as what another answers.
         attempt = chosen | {
             each.place: each for each in one.told if each.answers is not None or each.place not in chosen
         }
-        if not fits([attempt[place] for place in sorted(attempt)]):
+        is_fitting = fits([attempt[place] for place in sorted(attempt)])
+        clear = one.sentence.alone and (one.strong >= _BARE or one.sentence.worth >= _WORTHY)
+        if not is_fitting and clear and len(one.told) > 1:
+            attempt = chosen | {one.sentence.place: one.sentence}
+            is_fitting = fits([attempt[place] for place in sorted(attempt)])
+        if not is_fitting:
             too_long = min(too_long, one.length)
         else:
-            highest = highest or -now
+            highest, highest_worth = highest or -now, max(highest_worth, worth)
             chosen = attempt
             said.update(one.terms)
             heard.add(one.sentence.speaker)

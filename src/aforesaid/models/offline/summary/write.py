@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from math import ceil
 from typing import Final, NamedTuple
@@ -63,13 +64,15 @@ def summarise_summaries(parts: Sequence[Summarised], limit: int, measure: Measur
     return _summarise(_of_summaries(parts), _checked(limit), measure, _render_folded)
 
 
-def roll(previous: str, turns: Sequence[Spoken], limit: int, measure: Measure = len) -> str:
-    """Return a summary of the previous summary and the turns after it.
+def roll(
+    previous: str, turns: Sequence[Spoken], limit: int, measure: Measure = len, *, newer: int | None = None
+) -> str:
+    """Return a summary of the previous summary and the turns after it, which get at most `newer` of the limit.
 
     If both fit, the previous summary is kept unchanged. Otherwise the new turns get between a quarter and a half of the
     limit, and the previous summary is shortened to the rest.
     """
-    fresh = summarise(turns, _checked(limit), measure)
+    fresh = summarise(turns, min(_checked(limit), newer or limit), measure)
     if not previous.strip() or not fresh:
         return fresh or summarise_summaries([Summarised(previous)], limit, measure)
     joined = f"{previous.strip()}\n{fresh}"
@@ -81,7 +84,7 @@ def roll(previous: str, turns: Sequence[Spoken], limit: int, measure: Measure = 
     rest = limit - measure(f"{older}\n")
     if not older or rest < 1:
         return fresh
-    joined = f"{older}\n{summarise(turns, rest, measure)}"
+    joined = f"{older}\n{summarise(turns, min(rest, newer or rest), measure)}"
     return joined if measure(joined) <= limit else fresh
 
 
@@ -103,8 +106,12 @@ def _summarise(
     if not said:
         return ""
     chosen = choose(said, lambda attempt: measure(write(attempt)) <= limit, person)
-    if not chosen and quiet and not choose(said, lambda _: True):
-        return ""
+    if not chosen and quiet:
+        # What hardly changes what is known may still tell what happened.
+        said = [replace(sentence, worth=1.0) for sentence in said]
+        if not choose(said, lambda _: True):
+            return ""
+        chosen = choose(said, lambda attempt: measure(write(attempt)) <= limit, person)
     return write(chosen) or _cut_to_fit(best(said), limit, measure)
 
 
@@ -244,7 +251,7 @@ def render(chosen: Sequence[Sentence], *, every_date: bool = False) -> str:
 def _goes_on(one: Sentence, other: Sentence) -> bool:
     """Return whether the same person went on, so that both are on one line. Lines of summaries stay by themselves."""
     alike = (one.speaker, one.day, one.thread) == (other.speaker, other.day, other.thread)
-    return alike and other.place[0] - one.place[0] <= 1
+    return alike and (other.place[0] - one.place[0] <= 1 or other.answers == one.place)
 
 
 def _render_folded(chosen: Sequence[Sentence]) -> str:
