@@ -124,7 +124,7 @@ async def test_days_1_to_8_with_a_moving_clock(location: str) -> None:
         assert (week.kind, week.day, week.text) == ("week", date(2026, 3, 7), f"S{calls + 1}")
         shown = scribe.asked[-1][1]
         assert [f'<day date="2026-03-0{number}">' in shown for number in range(1, 9)] == [False] + [True] * 6 + [False]
-        assert "Write the summary of 2026-03-02 to 2026-03-07." in shown
+        assert "Write the summary of 2026-03-02 to 2026-03-07 in English." in shown
         assert (await ann.week()) == week, "made once, as long as the day does not change"
         # Day 8 is today.
         scribe.answers.append(answer(p1="Ann seems excited about a new project."))

@@ -94,7 +94,7 @@ async def test_a_summary_knows_what_it_covers_when_and_by_what_it_was_made(locat
         await say(ann, 20)
         await memory.upkeep()
         (summary,) = await ann.summaries()
-        assert (summary.model, summary.prompt, summary.created_at) == ("test:scribe", "summarize/3", clock.time)
+        assert (summary.model, summary.prompt, summary.created_at) == ("test:scribe", "summarize/4", clock.time)
         assert (summary.first, summary.last, summary.messages) == (1, 10, 10)
         covered = await ann.summary_messages(summary.id)
         assert (summary.began_at, summary.ended_at) == (covered[0].at, covered[-1].at)

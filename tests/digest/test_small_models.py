@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,6 +15,7 @@ from aforesaid.models.prompts import Fenced, ask_for_notes
 from aforesaid.models.tokens import count_tokens
 from aforesaid.settings import Provider
 from aforesaid.testing import Request, ScriptedModel
+from aforesaid.text.languages import CODES
 from digesting import MovingClock, Scribe, remembering
 
 pytestmark = pytest.mark.defect("L2")
@@ -83,6 +85,38 @@ async def test_a_small_model_summarises_ten_messages_at_a_time(size: str) -> Non
         assert all(re.search(r"in at most [1-4] sentences\.", request.asked) for request in asked)
 
 
+async def test_rules_tell_what_a_small_model_told_in_another_language_or_wrongly() -> None:
+    """Of sentences that the sources show to be false, and of an English summary of a German chat, nothing is kept."""
+    said = [
+        ("bob", "Mein Bruder Ottokar fährt am Samstag mit dem Lastwagen nach Erfurt."),
+        ("ann", "Ich habe gestern den Mietvertrag für die Wohnung in Weimar unterschrieben."),
+    ]
+
+    def lease(answer: str) -> Callable[[Request], str]:
+        return lambda request: "{}" if "<person>" in request.asked else answer
+
+    english = "Ann signed the lease for the flat in Weimar yesterday. Bob's brother Ottokar drives a truck to Erfurt."
+    good = "Ann hat den Mietvertrag für die Wohnung in Weimar unterschrieben."
+    number = "Ann zahlt für die Wohnung 940 Euro Miete."
+    wrong = "Ann fährt am Samstag mit dem Lastwagen nach Erfurt."
+    strange = "Die Feuerwehr löschte den brennenden Schuppen."
+    texts = []
+    for answer in (english, f"{good} {number} {wrong} {strange}", wrong):
+        async with ScriptedModel(lease(answer)) as model:
+            settings = {
+                "providers.home.base_url": model.base_url,
+                "providers.home.size": "small",
+                "models.summarize.chain": "home:scripted",
+            }
+            async with aforesaid.connect(":memory:", profile="archive", settings=settings) as memory:
+                for user, text in said:
+                    await memory.user(user, thread="house").add("user", text, name=user.title())
+                texts.append((await memory.user("ann", thread="house").summarize())[0].text)
+            assert any(" in German, in at most" in request.asked for request in model.requests)
+    assert all("): Ich habe gestern" in text or "\nAnn: Ich habe gestern" in text for text in (texts[0], texts[2]))
+    assert texts[1] == good
+
+
 async def test_a_small_model_extends_a_summary_by_what_is_new() -> None:
     scribe, clock = Scribe(), MovingClock()
     scribe.small, scribe.says = True, " The architect Meyer planned rooms for the Schulz family."
@@ -135,8 +169,7 @@ def test_the_example_of_a_note_is_in_the_language_of_the_chat(*, changed: bool) 
     assert "Mira moved to Oslo on 2026-02-28." in instructions("icelandic")
     assert ('"replaces": 1' in instructions("german")) == changed
     assert '{"notes": []}' in instructions("german")
-    assert count_tokens(instructions("english")) <= 350
-    assert max(count_tokens(instructions(language)) for language in ("german", "hindi", "arabic", "korean")) <= 400
+    assert max(count_tokens(instructions(language)) for language in CODES) <= 350
 
 
 @pytest.mark.parametrize("size", ["small", "large"])

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from aforesaid.digest.quality import is_supported
+from aforesaid.digest.quality import is_supported, told_in_another_language
 from aforesaid.domain.scope import Scope
 from aforesaid.models.chat import Reply, Said
 from aforesaid.models.embed import Embedder, LocalEmbedder
@@ -186,3 +186,21 @@ async def test_of_a_day_only_the_summaries_that_the_messages_support_come_from_t
         assert (ours.model, "tulips" in ours.text) == (None, True)
         assert his is not None
         assert his.text == "Bob has bought a boat."
+
+
+@pytest.mark.parametrize(
+    ("sources", "text", "language"),
+    [
+        (UMZUG, "Lena has received the keys of her flat and will begin to work in a hospital.", "english"),
+        (UMZUG, "Lena hat die Schlüssel zu ihrer Wohnung bekommen und fängt im Krankenhaus an.", None),
+        (HIKKOSHI, "Lena has received the keys of her flat and will begin to work in a hospital.", "english"),
+        (MOVING, "Лена получила ключи от новой квартиры и начинает работать в больнице.", "russian"),
+        (MOVING, "Lena Kreuzberg Momo", None),
+        ((*UMZUG, MOVING[0]), "Lena has received the keys of her flat and will begin to work in a hospital.", None),
+        (("Você viu o jogo?", "Sim, foi ótimo, ganhamos!"), "O jogo foi ótimo para eles.", None),
+    ],
+)
+def test_a_summary_in_another_language_than_its_sources_is_noticed(
+    sources: Sequence[str], text: str, language: str | None
+) -> None:
+    assert told_in_another_language(text, sources) == language

@@ -43,13 +43,13 @@ from aforesaid.profiles import BUILT_IN, load_profile
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 VERSIONS = {
-    "summarize/3": "50995d522ed0a3c3",
-    "fold/4": "7d1ec1490290d7d6",
-    "roll/2": "5e5c588cf42452e5",
+    "summarize/4": "9536b67877c9223a",
+    "fold/5": "70387226c4ea4596",
+    "roll/3": "f54c9d3640768b7e",
     "day/3": "0d898ca68a17da0d",
-    "week/2": "a85110917d3e38e4",
+    "week/3": "c861a5dd4298ea98",
     "history/3": "d2c5177b33ed66a3",
-    "extract/4": "f6421c5ce5913497",
+    "extract/5": "b37905c8b77bdb18",
     "remember/1": "6fc2865f1ff7d4bb",
     "forget/1": "c342796df82d24d5",
     "portrait/3": "20fc0076157de4e5",
@@ -286,16 +286,20 @@ def test_a_part_that_nobody_fenced_is_escaped_on_its_way_in(text: str) -> None:
 
 
 def test_a_part_may_look_like_a_place_and_is_not_filled_again() -> None:
-    user = load_prompt("roll").render(previous="${messages}", messages=fence([]), sentences=20)[1].content
+    user = (
+        load_prompt("roll")
+        .render(previous="${messages}", messages=fence([]), sentences=20, language="German")[1]
+        .content
+    )
     assert "${messages}" in user
 
 
 def test_a_missing_or_a_superfluous_part_is_an_error() -> None:
     prompt = load_prompt("summarize")
-    with pytest.raises(InvalidInput, match="summarize/3 needs sentences"):
+    with pytest.raises(InvalidInput, match="summarize/4 needs language, sentences"):
         prompt.render(messages="x", important="")
     with pytest.raises(InvalidInput, match="has no place for colour"):
-        prompt.render(messages="x", important="", sentences=1, colour="red")
+        prompt.render(messages="x", important="", sentences=1, language="German", colour="red")
     with pytest.raises(InvalidInput, match="no section 'nonsense'; it has background"):
         load_prompt("chat").section("nonsense")
     with pytest.raises(InvalidInput, match="rendered section by section"):
@@ -315,7 +319,12 @@ def test_a_missing_or_a_superfluous_part_is_an_error() -> None:
 def test_numbers_and_days_are_written_plainly() -> None:
     week = load_prompt("week")
     system, user = week.render(
-        name="Ann", days=Fenced("<days/>"), first=date(2026, 2, 23), last=date(2026, 2, 28), sentences=5
+        name="Ann",
+        days=Fenced("<days/>"),
+        first=date(2026, 2, 23),
+        last=date(2026, 2, 28),
+        sentences=5,
+        language="English",
     )
     assert "from 2026-02-23 to 2026-02-28" in system.content
     assert "at most 5 sentences" in system.content

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
@@ -16,7 +16,8 @@ from aforesaid.extras import np, re
 from aforesaid.models.calibration import nearness
 from aforesaid.models.embed import Embedder
 from aforesaid.models.embed.caching import MOST_CHARACTERS, MessageVectors
-from aforesaid.text.languages import ENGLISH, guess_language, stems, stop_words
+from aforesaid.models.offline.summary.choose import join
+from aforesaid.text.languages import ENGLISH, guess_language, language_told, stems, stop_words
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.times.find import find_times
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
@@ -43,6 +44,18 @@ async def measure(
 ) -> Quality:
     """Measure a summary against its sources. Without `vectors`, its coverage is not known. Raises ModelError."""
     sources = [message.text for message in messages] + [summary.text for summary in summaries]
+    told, invented = _invented(text, messages, summaries)
+    return Quality(
+        compression=round(len(text) / max(sum(map(len, sources)), 1), 4),
+        coverage=None if vectors is None else await _coverage(text, messages, summaries, vectors),
+        grounded=round(1 - len(invented) / told, 4) if told else 1.0,
+        invented=tuple(invented),
+    )
+
+
+def _invented(text: str, messages: Sequence[Message], summaries: Sequence[Summary]) -> tuple[int, list[str]]:
+    """Return how many dates, numbers and names a text has, and those of them that are not in its sources."""
+    sources = [message.text for message in messages] + [summary.text for summary in summaries]
     names = [message.name or message.author for message in messages]
     known = {word for source in (*sources, *names) for word in words_of(source)}
     numbers = {number for source in sources for number in _NUMBER.findall(source)}
@@ -50,7 +63,6 @@ async def measure(
     rest = _ISO_DATE.sub(" ", text)
     names_told = [word for word in _INSIDE.findall(rest) if fold(word)]
     told = list(dict.fromkeys([*_ISO_DATE.findall(text), *_NUMBER.findall(rest), *names_told]))
-    """The dates, numbers and names of the text, each once."""
     invented = []
 
     def mentioned() -> set[date]:
@@ -69,12 +81,7 @@ async def measure(
             grounded = all(part in known for part in words_of(word)) or word in {"User", "Assistant"}
         if not grounded:
             invented.append(word)
-    return Quality(
-        compression=round(len(text) / max(sum(map(len, sources)), 1), 4),
-        coverage=None if vectors is None else await _coverage(text, messages, summaries, vectors),
-        grounded=round(1 - len(invented) / len(told), 4) if told else 1.0,
-        invented=tuple(invented),
-    )
+    return len(told), invented
 
 
 def _days_of(messages: Sequence[Message], summaries: Sequence[Summary]) -> set[date]:
@@ -153,6 +160,10 @@ _LEAST_LETTERS: Final = 0.5
 _LONGEST_REFUSAL: Final = 400
 """Maximum characters of a refusal; a longer text may be a summary of an apology."""
 _SHORT: Final = 60
+_OF_LANGUAGES: Final = 8
+"""A summary may be in a language of one source in eight that tell theirs, or of more."""
+_WRITTEN_OUT: Final = 12
+"""Numbers up to this one are often written as words: they may be in a summary without being in its sources."""
 _CHARACTERS: Final = 800
 _SOURCES: Final = 200
 _DEBRIS: Final = frozenset({"null", "none", "nan", "undefined", "true", "false", "json", "error", "nil", "summary"})
@@ -170,13 +181,68 @@ _REFUSAL: Final = re.compile(
 _KANA: Final = re.compile("[\u3040-\u309f]+")
 
 
+def language_of(sources: Sequence[str]) -> str | None:
+    """Return the language of most sources that tell theirs, if any does."""
+    told = Counter(filter(None, map(language_told, sources[:_SOURCES])))
+    return told.most_common(1)[0][0] if told else None
+
+
+def told_in_another_language(text: str, sources: Sequence[str]) -> str | None:
+    """Return the language of a text if it is surely none of those in which its sources are written."""
+    told = Counter(filter(None, map(language_told, sources[:_SOURCES])))
+    usual = told.most_common(1)[0][0] if told else None
+    language = language_told(text, usual)
+    few = usual is None or len(words_of(text)) < _ENOUGH_WORDS
+    if few or language is None or _OF_LANGUAGES * told[language] >= sum(told.values()):
+        return None
+    return language
+
+
+def true_sentences(
+    text: str, messages: Sequence[Message], summaries: Sequence[Summary], names: Mapping[str, str]
+) -> str:
+    """Return the sentences of a text that its sources do not show to be false.
+
+    False are those with a number, a date or a name that is in no source, those that share no word with a source, and
+    those that say of one person what another one said. `names` are those of the authors of the messages.
+    """
+    german = language_told(text) == "german"  # where nouns have capitals
+    sources = [each.shown_text for each in messages] + [each.text for each in summaries]
+    labels = {author: frozenset(words_of(name)) for author, name in names.items()}
+    everybody = frozenset(word for name in labels.values() for word in name)
+    said = [(labels.get(each.author, frozenset()), frozenset(words_of(each.shown_text))) for each in messages]
+
+    def is_false(sentence: str) -> bool:
+        wrong = _invented(sentence, messages, summaries)[1]
+        if any(not (german if word[0].isalpha() else word.isdigit() and int(word) <= _WRITTEN_OUT) for word in wrong):
+            return True
+        words = frozenset(words_of(sentence))
+        language = guess_language(sentence)
+        content = {word for word in words - everybody if _tells(word, language)}
+        shared = [len(content & each) for _, each in said]
+        most = max(shared, default=0)
+        if not most and len(content) >= _ENOUGH_WORDS:
+            return not shared_words(" ".join(content), sources, ())[1]
+        if not words & everybody or most < _ENOUGH_WORDS:
+            return False
+        nearest = [each for each, count in zip(said, shared, strict=True) if count == most]
+        return not any(words & everybody & (author | each) for author, each in nearest)
+
+    return join([sentence for sentence in split_sentences(text) if not is_false(sentence)] or [""])
+
+
 async def require_support(
     text: str, sources: Sequence[str], names: Sequence[str], embedder: Embedder | None, model: str
 ) -> None:
-    """Raise ModelGarbled unless a text is supported by its sources. `names` are of people who may appear in it."""
+    """Raise ModelGarbled unless a text is in a language of its sources and supported by them.
+
+    `names` are of people who may appear in it.
+    """
     if not await is_supported(text, sources, names, embedder):
         # Without the text: the agenda keeps this error, also when the messages are erased.
         raise ModelGarbled(f"{model} wrote a summary that its sources do not support")
+    if language := told_in_another_language(text, sources):
+        raise ModelGarbled(f"{model} wrote a summary in another language than its sources ({language})")
 
 
 async def is_supported(text: str, sources: Sequence[str], names: Sequence[str], embedder: Embedder | None) -> bool:

@@ -11,7 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, tzinfo
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from aforesaid.digest.quality import is_supported, require_support
+from aforesaid.digest.quality import (
+    is_supported,
+    language_of,
+    require_support,
+    told_in_another_language,
+    true_sentences,
+)
 from aforesaid.digest.sources import (
     NOTHING_KNOWN,
     DayTalk,
@@ -337,10 +343,20 @@ class Writer:
         parts: Callable[[_Sources], Mapping[str, Part]],
     ) -> tuple[str, str]:
         """Return a summary that is supported by its sources, and which model wrote it."""
-        said = prompt.render(**parts(sources), sentences=_sentences(characters))
+        language = language_of(sources.texts)
+        said = prompt.render(
+            **parts(sources),
+            sentences=_sentences(characters),
+            language=language.title() if language else "their language",
+        )
         reply = await self._asking().text(prompt.operation, said, scope=scope, characters=characters)
         text = _usable(reply.text, characters, reply.model)
         await require_support(text, sources.texts, sources.names, self._embedder, reply.model)
+        if self._is_small(prompt.operation):
+            names = name_speakers(sources.messages)
+            text = await asyncio.to_thread(true_sentences, text, sources.messages, sources.summaries, names)
+            if not text:
+                raise ModelGarbled(f"{reply.model} wrote what its sources show to be false")
         return text, reply.model
 
     def _is_small(self, operation: Operation) -> bool:
@@ -390,7 +406,8 @@ class Writer:
         written: dict[str, Written] = {}
         for each in answer.value.summaries:
             text = _usable(each.summary, 2 * characters, answer.model)
-            if each.id in users and await is_supported(text, sources.texts, names, self._embedder):
+            foreign = told_in_another_language(text, sources.texts) is not None
+            if each.id in users and not foreign and await is_supported(text, sources.texts, names, self._embedder):
                 written[users[each.id]] = Written(text, answer.model, prompt.version)
         if answer.value.summaries and not written:
             raise ModelGarbled(f"{answer.model} wrote summaries of {talk.day} that the messages do not support")
