@@ -55,13 +55,12 @@ async def test_a_summary_names_its_event_in_its_language_and_says_nothing_twice(
         "resilience.stall_seconds": 600,
         "background": False,
     }
-    profile = {"extends": "archive", "memories": "none"}
-    async with aforesaid.connect(":memory:", profile=profile, settings=settings) as memory:
+    async with aforesaid.connect(":memory:", profile="archive", settings=settings) as memory:
         for number, (name, text) in enumerate(chat):
             at = NOON + timedelta(minutes=number)
             await memory.user(name.lower(), thread="chat").add("user", text, name=name, at=at)
         began = time.process_time()
-        (made,) = await memory.user(chat[-2][0].lower(), thread="chat").summarize()
+        (made,) = await memory.user(chat[0][0].lower(), thread="chat").summarize()
         used = time.process_time() - began
         calls = sum(counted.calls for key, counted in memory.metrics.snapshot().items() if key.model == "llama:qwen")
     print(f"{made.model}: {used:.0f} s of processor time, {calls} calls\n{made.text}")  # noqa: T201
