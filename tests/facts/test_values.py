@@ -360,65 +360,83 @@ def test_what_is_asked_for_are_matters_whose_patterns_are_valid() -> None:
     [
         (
             "pet",
-            "do i have a dog | hab ich eigentlich einen Hund | ¿Tengo perro | est-ce que j'ai un chat |"
-            " ho un cane | tenho cachorro | heb ik een hond | czy mam psa | jak ma na imię mój pies |"
-            " есть ли у меня собака | köpeğim var mı | هل عندي كلب | 我有狗吗 | 犬飼ってたっけ |"
-            " 나 강아지 키우나 | मेरे पास कुत्ता है",
+            (
+                "do i have a dog | hab ich eigentlich einen Hund | ¿Tengo perro | est-ce que j'ai un chat |"
+                " ho un cane | tenho cachorro | heb ik een hond | czy mam psa | jak ma na imię mój pies |"
+                " есть ли у меня собака | köpeğim var mı | هل عندي كلب | 我有狗吗 | 犬飼ってたっけ |"
+                " 나 강아지 키우나 | मेरे पास कुत्ता है"
+            ),
         ),
         (
             "diet",
-            "am i vegetarian | bin ich Vegetarier | soy vegetariana | est-ce que je suis végétarienne |"
-            " sono vegetariana | sou vegano | ben ik vegetariër | jestem wegetarianką |"
-            " я вегетарианка | ben vejetaryen miyim | هل أنا نباتي | 我吃素吗 |"
-            " 私ってベジタリアンだっけ | 내가 채식주의자야 | मैं शाकाहारी हूँ",
+            (
+                "am i vegetarian | bin ich Vegetarier | soy vegetariana | est-ce que je suis végétarienne |"
+                " sono vegetariana | sou vegano | ben ik vegetariër | jestem wegetarianką |"
+                " я вегетарианка | ben vejetaryen miyim | هل أنا نباتي | 我吃素吗 |"
+                " 私ってベジタリアンだっけ | 내가 채식주의자야 | मैं शाकाहारी हूँ"
+            ),
         ),
         (
             "allergy",
-            "am I allergic to cats | bin ich gegen Nüsse allergisch | ¿soy alérgica a algo |"
-            " ai-je des allergies | ho allergie | tenho alergia | ben ik allergisch |"
-            " czy jestem uczulona na coś | у меня есть аллергия | alerjim var mı | هل عندي حساسية |"
-            " 我对花生过敏吗 | アレルギーあったっけ | 나 알레르기 있어 | मुझे किस चीज़ से एलर्जी है",
+            (
+                "am I allergic to cats | bin ich gegen Nüsse allergisch | ¿soy alérgica a algo |"
+                " ai-je des allergies | ho allergie | tenho alergia | ben ik allergisch |"
+                " czy jestem uczulona na coś | у меня есть аллергия | alerjim var mı | هل عندي حساسية |"
+                " 我对花生过敏吗 | アレルギーあったっけ | 나 알레르기 있어 | मुझे किस चीज़ से एलर्जी है"
+            ),
         ),
         (
             "child",
-            "do i have kids | hab ich Kinder | tengo hijos | ai-je des enfants | ho figli |"
-            " tenho filhos | heb ik kinderen | czy mam dzieci | у меня есть дети | çocuğum var mı |"
-            " هل عندي أطفال | 我有孩子吗 | 子供いるっけ | 나 아이 있어 | मेरे कितने बच्चे हैं",
+            (
+                "do i have kids | hab ich Kinder | tengo hijos | ai-je des enfants | ho figli |"
+                " tenho filhos | heb ik kinderen | czy mam dzieci | у меня есть дети | çocuğum var mı |"
+                " هل عندي أطفال | 我有孩子吗 | 子供いるっけ | 나 아이 있어 | मेरे कितने बच्चे हैं"
+            ),
         ),
         (
             "partner",
-            "am i married | bin ich verheiratet | estoy casada | suis-je marié | sono sposata |"
-            " sou casado | ben ik getrouwd | czy mam męża | я замужем | evli miyim | هل أنا متزوج |"
-            " 我有没有女朋友 | 私って結婚してたっけ | 나 결혼했어 | मेरी शादी हुई है",
+            (
+                "am i married | bin ich verheiratet | estoy casada | suis-je marié | sono sposata |"
+                " sou casado | ben ik getrouwd | czy mam męża | я замужем | evli miyim | هل أنا متزوج |"
+                " 我有没有女朋友 | 私って結婚してたっけ | 나 결혼했어 | मेरी शादी हुई है"
+            ),
         ),
         (
             "sibling",
-            "do i have a sister | habe ich Geschwister | tengo hermanos | ai-je des frères |"
-            " ho una sorella | tenho irmã | heb ik een broer | czy mam siostrę | есть ли у меня брат |"
-            " kardeşim var mı | هل عندي أخت | 我有哥哥吗 | 兄弟いるっけ | 나 언니 있어 |"
-            " मेरे कितने भाई हैं",
+            (
+                "do i have a sister | habe ich Geschwister | tengo hermanos | ai-je des frères |"
+                " ho una sorella | tenho irmã | heb ik een broer | czy mam siostrę | есть ли у меня брат |"
+                " kardeşim var mı | هل عندي أخت | 我有哥哥吗 | 兄弟いるっけ | 나 언니 있어 |"
+                " मेरे कितने भाई हैं"
+            ),
         ),
         (
             "hobby",
-            "what are my hobbies | welche Hobbys hab ich | cuáles son mis aficiones |"
-            " quels sont mes loisirs | che hobby ho | quais são os meus hobbies |"
-            " wat zijn mijn hobby's | jakie mam hobby | чем я увлекаюсь | hobilerim neler |"
-            " ما هي هواياتي | 我有什么爱好 | 趣味って何 | 내 취미가 뭐야 | मेरे शौक क्या हैं",
+            (
+                "what are my hobbies | welche Hobbys hab ich | cuáles son mis aficiones |"
+                " quels sont mes loisirs | che hobby ho | quais são os meus hobbies |"
+                " wat zijn mijn hobby's | jakie mam hobby | чем я увлекаюсь | hobilerim neler |"
+                " ما هي هواياتي | 我有什么爱好 | 趣味って何 | 내 취미가 뭐야 | मेरे शौक क्या हैं"
+            ),
         ),
         (
             "email",
-            "what's my email | wie lautet meine E-Mail | cuál es mi correo |"
-            " quelle est mon adresse mail | qual è la mia mail | qual é o meu email |"
-            " wat is mijn e-mail | jaki jest mój adres e-mail | какая у меня почта |"
-            " e-posta adresim ne | ما هو بريدي | 我的邮箱是什么 | メールアドレスって何 |"
-            " 내 이메일 뭐야 | मेरा ईमेल क्या है",
+            (
+                "what's my email | wie lautet meine E-Mail | cuál es mi correo |"
+                " quelle est mon adresse mail | qual è la mia mail | qual é o meu email |"
+                " wat is mijn e-mail | jaki jest mój adres e-mail | какая у меня почта |"
+                " e-posta adresim ne | ما هو بريدي | 我的邮箱是什么 | メールアドレスって何 |"
+                " 내 이메일 뭐야 | मेरा ईमेल क्या है"
+            ),
         ),
         (
             "address",
-            "what is my address | wie lautet meine Adresse | cuál es mi dirección |"
-            " quelle est mon adresse | qual è il mio indirizzo | qual é o meu endereço |"
-            " wat is mijn adres | jaki jest mój adres | какой у меня адрес | adresim ne |"
-            " ما هو عنواني | 我的地址是什么 | 住所ってどこ | 내 주소 뭐야 | मेरा पता क्या है",
+            (
+                "what is my address | wie lautet meine Adresse | cuál es mi dirección |"
+                " quelle est mon adresse | qual è il mio indirizzo | qual é o meu endereço |"
+                " wat is mijn adres | jaki jest mój adres | какой у меня адрес | adresim ne |"
+                " ما هو عنواني | 我的地址是什么 | 住所ってどこ | 내 주소 뭐야 | मेरा पता क्या है"
+            ),
         ),
     ],
 )
