@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from aforesaid.digest.sources import ImportantMemory, with_important
+from aforesaid.digest.sources import ImportantMemory, _is_about, with_important
 from aforesaid.domain.memory import MemoryDraft
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.store.memories import AddMemory
@@ -134,3 +134,20 @@ async def test_a_value_is_stated_in_the_words_in_which_it_was_told_at_its_place_
     assert f"Ann (2026-03-04): {said[1]}" in lines
     assert not any(text in made.text for text in ("allergy penicillin", "condition Asthma", "employer"))
     assert lines == sorted(lines, key=lambda line: line[5:15])
+
+
+@pytest.mark.defect("M12")
+def test_what_two_memories_say_in_the_same_words_is_added_once() -> None:
+    both = [known("I am allergic to hazelnuts.", 9), known("I am allergic to hazelnuts. Walnuts are fine.", 8)]
+    text = with_important("The garden is large.", both, 400, lambda _: "")
+    assert text.count("allergic") == 1
+    # A shorter summary may tell it after all.
+    shortened = "Ann (2026-03-01): I am allergic to hazelnuts. Walnuts are fine."
+    text = with_important("The garden is large. " * 16, both, 350, lambda _: shortened)
+    assert text.count("allergic") == 1
+
+
+def test_a_line_of_a_model_is_not_taken_for_what_does_not_hold() -> None:
+    assert not _is_about("Ann moved to Weimar.", "I live in Bremen.")
+    assert _is_about("Bob (2026-03-01): Where do you live? – Ann: I live in Bremen.", "Hi! I live in Bremen.")
+    assert not _is_about("Ann: I live in Bremen. – Bob: Since when? – Ann: Since May.", "I live in Bremen.")

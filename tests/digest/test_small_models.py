@@ -69,6 +69,7 @@ async def test_a_small_model_summarises_ten_messages_at_a_time(size: str) -> Non
             "providers.home.base_url": model.base_url,
             "providers.home.size": size,
             "models.default": "home:scripted",
+            "background": False,
         }
         profile = {"extends": "archive", "tree_turns": 20}
         async with aforesaid.connect(":memory:", profile=profile, settings=settings) as memory:

@@ -390,3 +390,56 @@ def test_a_day_is_quiet_only_if_nobody_told_anything() -> None:
     laughed = [Spoken("Orhan", "hahaha", MAY, worth=0.2), Spoken("Meltem", "wow!!", MAY, worth=0.2)]
     assert summarise([*laughed, told], 300, quiet=True).startswith("Meltem (2026-05-08): 140 people came")
     assert not summarise(laughed, 300, quiet=True)
+
+
+@pytest.mark.defect("M12")
+def test_a_matter_of_an_assistant_begins_with_what_it_was_told() -> None:
+    """It repeats nothing, and a bare answer is not told without its question."""
+    turns = [
+        Spoken("Ann", "My left knee hurts when I climb the stairs of the tower in Bremen.", MAY),
+        Spoken("Bot", "Rest the knee for two days, and let Doctor Okafor look at it.", MAY, role="assistant"),
+        Spoken("Ann", "Doctor Okafor has an appointment on Tuesday at nine.", MAY),
+        Spoken("Bot", "Doctor Okafor, Tuesday at nine.", MAY, role="assistant"),
+    ]
+    text = summarise(turns, 400)
+    assert text.startswith("Ann (2026-05-08): My left knee hurts")
+    assert text.count("Tuesday") == 1
+    asked = [
+        Spoken("Cleo", "The garden gate in Weimar is painted green now.", MAY),
+        Spoken("Bob", "When do the movers bring the piano and the boxes to the new flat?", MAY),
+        Spoken("Ann", "On Tuesday, by courier, between eight and noon.", MAY),
+    ]
+    for room in (70, 100, 130, 160, 300):
+        text = summarise(asked, room)
+        assert "On Tuesday" not in text or "movers" in text, text
+
+
+@pytest.mark.defect("M12")
+def test_a_level_above_tells_how_a_matter_went_on() -> None:
+    """The worry of one summary is told with its end in a later one, or the end alone."""
+    parts = [
+        Summarised(
+            "Ann (2026-05-08): The boiler of the house leaks, and the plumber Ottokar has no time before June.\n"
+            "Ann: The choir sings in Weimar on Sunday.",
+            MAY,
+            MAY,
+        ),
+        Summarised(
+            "Ann (2026-05-20): Ottokar came today: the boiler is repaired and cost 300 euros.\n"
+            "Ann: We bought forty tulips for the garden.",
+            MAY + timedelta(days=12),
+            MAY + timedelta(days=12),
+        ),
+    ]
+    for room in range(90, 400, 10):
+        text = summarise_summaries(parts, room)
+        assert "leaks" not in text or "repaired" in text, text
+    assert "leaks" in text
+
+
+def test_the_turns_of_a_long_matter_keep_their_speakers_in_a_level_above() -> None:
+    long = " ".join(f"We looked at house {number} in the valley." for number in range(12))
+    parts = [Summarised(f"Ann (2026-05-08): {long} – Bob: Which one has a cellar? – Ann: House 7 has two.", MAY, MAY)]
+    text = summarise_summaries(parts, 900)
+    assert "Ann (2026-05-08): Which" not in text
+    assert "Bob (2026-05-08): Which one has a cellar? – Ann: House 7 has two." in text

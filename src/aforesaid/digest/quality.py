@@ -34,6 +34,7 @@ _MOST_SOURCES: Final = 200
 _AROUND_QUOTE: Final = ' "“”„«».…'
 """What a summary may put around the words of a message."""
 _LEAST_QUOTED: Final = 3
+"""Sentences that quote at least a third of a message say what it says."""
 _MOST_LABELS: Final = 2
 """Labels that a summary puts before a quote, at most: who said it when, and who it is about."""
 _DAY: Final = timedelta(days=1)
@@ -114,7 +115,8 @@ async def _coverage(
 ) -> float | None:
     """Return the average similarity of each source to its nearest sentence of the summary.
 
-    A sentence that quotes most of a message has the vector of the message, so that no text is encoded twice.
+    Sentences that quote most of a message together have its vector, so that no text is encoded twice. Those that quote
+    less of one say little, and are encoded only where there is nothing else.
     """
     step = max(1, (len(messages) + len(summaries)) // _MOST_SOURCES)
     said = [message for message in messages[::step] if message.text.strip()]
@@ -122,31 +124,32 @@ async def _coverage(
     if not said and not texts:
         return None
     sentences = [sentence[:MOST_CHARACTERS] for sentence in split_sentences(text)] or [text[:MOST_CHARACTERS]]
-    starts = [0, *accumulate(len(message.text) + 1 for message in said)][:-1]
+    starts = [0, *accumulate(len(message.text) + 1 for message in said)]
     whole = "\n".join(message.text for message in said)
-    places = {sentence: _quoted(sentence, whole, starts) for sentence in sentences}
-    new = [sentence for sentence, place in places.items() if place is None]
+    quotes = {sentence: _quoted(sentence, whole, starts) for sentence in sentences}
+    quoted: Counter[int] = Counter()
+    for place, length in filter(None, quotes.values()):
+        quoted[place] += length
+    most = {place for place, length in quoted.items() if _LEAST_QUOTED * length >= len(said[place].text)}
+    new = [sentence for sentence, quote in quotes.items() if quote is None or not most]
     known = list(await vectors.of(said)) if said else []
     made = list(await vectors.embedder.embed([*new, *texts])) if new or texts else []
-    own = [known[place] for place in places.values() if place is not None] + made[: len(new)]
+    own = [known[place] for place in sorted(most)] + made[: len(new)]
     near: NDArray[np.float32] = np.stack(known + made[len(new) :]) @ np.stack(own).T
     return round(float(near.max(axis=1).mean()), 4)
 
 
-def _quoted(sentence: str, whole: str, starts: Sequence[int]) -> int | None:
-    """Return the place of the message that a sentence quotes, with labels before the quote or without them.
+def _quoted(sentence: str, whole: str, starts: Sequence[int]) -> tuple[int, int] | None:
+    """Return the place of the message that a sentence quotes, after labels or without, and the length of the quote.
 
-    The quoted words must be at least a third of the message. `whole` is all messages, which begin at `starts`.
+    `whole` is all messages, which begin at `starts`.
     """
     parts = sentence.split(": ")
     for labels in range(min(len(parts), _MOST_LABELS + 1)):
         quote = ": ".join(parts[labels:]).strip(_AROUND_QUOTE)
         at = whole.find(quote) if quote else -1
         if at >= 0:
-            place = bisect_right(starts, at) - 1
-            length = (starts[place + 1] if place + 1 < len(starts) else len(whole)) - starts[place]
-            if _LEAST_QUOTED * len(quote) >= length:
-                return place
+            return bisect_right(starts, at) - 1, len(quote)
     return None
 
 

@@ -18,6 +18,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.extras import np, re
 from aforesaid.models.offline import Spoken, Summarised
+from aforesaid.models.offline.summary.write import BETWEEN
 from aforesaid.models.prompts import Fenced, Line, enclose, fence, lines_of, name_speakers
 from aforesaid.models.salience import Judgement
 from aforesaid.store.memories import Memories
@@ -89,15 +90,19 @@ def summarised(summaries: Sequence[Summary], zone: tzinfo, resolved: frozenset[s
     """Return summaries without the lines that quote what does not hold any more, unless no other line is left."""
 
     def holding(text: str) -> str:
-        return "\n".join(
-            line for line in text.splitlines() if not any(line.partition(": ")[2] in said for said in resolved)
-        )
+        return "\n".join(line for line in text.splitlines() if not any(_is_about(line, said) for said in resolved))
 
     texts = [holding(each.text) if resolved else each.text for each in summaries]
     return [
         Summarised(text, local(each.began_at, zone), local(each.ended_at, zone))
         for text, each in zip(texts if any(texts) else (each.text for each in summaries), summaries, strict=True)
     ]
+
+
+def _is_about(line: str, said: str) -> bool:
+    """Return whether the last turn that a line of a summary quotes, which it is about, is of a message."""
+    turn = line.rsplit(BETWEEN, maxsplit=1)[-1].partition(": ")[2]
+    return turn != "" and turn in said
 
 
 def local(at: datetime | None, zone: tzinfo) -> datetime | None:
@@ -272,6 +277,13 @@ def with_important(text: str, memories: Sequence[ImportantMemory], limit: int, s
         shortened = text if len(text) <= room else shorten(room)
         if not set(missing) <= set(added):
             break  # There is no room for all of them.
+    # What was shortened may tell one of them now, and one may say what another says, too.
+    longest = sorted(added, key=lambda memory: -len(memory.text))
+    added = [
+        each
+        for number, each in enumerate(longest)
+        if not (_states(shortened, each) or any(each.text in other.text for other in longest[:number]))
+    ]
     every = shortened.splitlines()
     days: list[date] = []
     for line in every:

@@ -271,7 +271,9 @@ class Writer:
         """
         said = spoken(messages, self.zone(scope.space), worth)
         name = name_speakers(newest(messages)).get(scope.user)
-        return await asyncio.to_thread(offline.summarise, said, characters, person=name, quiet=True)
+        # About so many characters: names and dates take some of them.
+        room = characters * 4 // 3
+        return await asyncio.to_thread(offline.summarise, said, room, person=name, quiet=True)
 
     async def of_history(
         self,

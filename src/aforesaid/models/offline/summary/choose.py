@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
@@ -312,6 +312,10 @@ _INTERRUPTED: Final = 2
 """Turns by which somebody goes on after a reaction of somebody else, at most."""
 _LONGEST_CHAIN: Final = 3
 """Maximum turns of a matter."""
+_LONGEST_BEFORE: Final = 300
+"""Maximum characters of the turns that are quoted before the one that a matter is about, if there are several."""
+_RARE: Final = 2
+"""Matters of summaries in which a word is that shows that they are about the same."""
 _SLIGHT: Final = 0.6
 """Worth below which a matter is not told beside one of the usual worth."""
 _MATTERS: Final = 0.01
@@ -324,18 +328,21 @@ _CACHED: Final = 8
 Fits = Callable[[Sequence[Sentence]], bool]
 
 
-def choose(sentences: Sequence[Sentence], fits: Fits, person: str | None = None) -> list[Sentence]:
+def choose(
+    sentences: Sequence[Sentence], fits: Fits, person: str | None = None, *, folded: bool = False
+) -> list[Sentence]:
     """Return chosen sentences in the order of the conversation. `fits` returns whether they are short enough together.
 
     The choice is greedy: the matter with the highest value for its length first, until no other fits. A matter is what
     a turn tells, with the turn that it answers. A word counts once, so repetition lowers the value of a matter. Small
     talk is not chosen, nor is what is worth little beside the first one; and so there may be nothing. With `person`,
-    what others said counts less.
+    what others said counts less. With `folded`, the sentences are matters of summaries: one that comes up again later
+    is told with how it went on.
     """
     first: dict[str, Sentence] = {}
     for sentence in sentences:
         first.setdefault(sentence.text, sentence)
-    matters, factors = _weighed(tuple(first.values()))
+    matters, factors = _weighed(tuple(first.values()), folded)
     if person is not None:
         shares = [1.0 if one.sentence.speaker == person else _OF_OTHERS for one in matters]
         factors = [factor * share for factor, share in zip(factors, shares, strict=True)]
@@ -344,12 +351,14 @@ def choose(sentences: Sequence[Sentence], fits: Fits, person: str | None = None)
 
 @holds_texts
 @lru_cache(_CACHED)
-def _weighed(sentences: tuple[Sentence, ...]) -> tuple[list[Weighed], list[float]]:
+def _weighed(sentences: tuple[Sentence, ...], folded: bool) -> tuple[list[Weighed], list[float]]:  # noqa: FBT001 - a key of the cache
     """Return the matters of sentences that tell something, with their factors: more for central ones.
 
     Cached: the same sentences are often chosen from again, with less room or for another person.
     """
     matters = _matters(_turns(weigh(sentences)))
+    if folded:
+        matters = _with_outcomes(matters)
     central = centrality([one.terms for one in matters])
     return matters, [one.factor * (1 + _CENTRAL * rank) for one, rank in zip(matters, central, strict=True)]
 
@@ -413,9 +422,16 @@ def _matters(turns: Sequence[Weighed]) -> list[Weighed]:
             answers = near and not asking and before.sentence.speaker != sentence.speaker and asked
             answers = answers and (one.telling or one.length < _FEW or not sentence.text.endswith(("!", "！")))
             if near and (leans or answers) and (before.strong or len(before.told) > 1):
-                chain = before.told if before.strong < _BARE or (before.leans and not asked) else before.told[-1:]
-                chain = chain[1 - _LONGEST_CHAIN :]
-                while chain and length_in_words(chain[0].text) < _BEGINS and chain[0].speaker != sentence.speaker:
+                # What an assistant says or asks is about what it was told.
+                whole = before.strong < _BARE or (before.leans and not asked) or before.sentence.assistant
+                chain = (before.told if whole else before.told[-1:])[1 - _LONGEST_CHAIN :]
+                while len(chain) > 1 and sum(len(each.text) for each in chain) > _LONGEST_BEFORE:
+                    chain = chain[1:]
+                while (
+                    chain
+                    and length_in_words(chain[0].text) < _BEGINS
+                    and (len(chain) > 1 or chain[0].speaker != sentence.speaker)
+                ):
                     chain = chain[1:]
                 last = last._replace(told=(*chain, replace(sentence, answers=before.sentence.place)))
             if answers and before.telling:
@@ -425,9 +441,44 @@ def _matters(turns: Sequence[Weighed]) -> list[Weighed]:
                     made.pop()  # the answer tells the question
             elif len(last.told) == 1 and (leans or before.sentence.place[0] == sentence.place[0]):
                 factor *= _UNCLEAR
+            elif sentence.assistant and not asked and 2 * len(one.terms.keys() & before.terms.keys()) >= len(one.terms):
+                telling = False  # it repeats what it was told
         if telling:
             made.append(last._replace(factor=factor, telling=True))
     return made
+
+
+def _with_outcomes(matters: Sequence[Weighed]) -> list[Weighed]:
+    """Return matters, each together with the last one of a later day that is about the same.
+
+    These share two words that no other matter has, or a name.
+    """
+    places: dict[str, list[int]] = {}
+    for number, one in enumerate(matters):
+        for term in one.terms:
+            places.setdefault(term, []).append(number)
+    shared: dict[tuple[int, int], list[float]] = {}
+    for term, found in places.items():
+        if len(found) == _RARE and not _HAS_DIGIT.search(term):
+            pair = (found[0], found[1])
+            shared.setdefault(pair, []).append(min(matters[number].terms[term] for number in pair))
+    made: list[Weighed | None] = list(matters)
+    for (first, last), weights in sorted(shared.items(), key=lambda each: -sum(each[1])):
+        one, other = matters[first], matters[last]
+        # Neither of them is part of another pair.
+        if (len(weights) < _FEW and max(weights) < _NAMED) or made[first] is not one or made[last] is not other:
+            continue
+        began, ended = one.sentence.day, other.sentence.day
+        if began is None or ended is None or began >= ended:
+            continue
+        made[first] = None
+        made[last] = other._replace(
+            terms=one.terms | other.terms,
+            factor=max(one.factor, other.factor),
+            length=one.length + other.length,
+            told=(*one.told, *other.told),
+        )
+    return [one for one in made if one is not None]
 
 
 def _goes_before(before: Sentence, sentence: Sentence) -> bool:
@@ -478,10 +529,10 @@ def _pick(matters: Sequence[Weighed], factors: Sequence[float], fits: Fits) -> l
             each.place: each for each in one.told if each.answers is not None or each.place not in chosen
         }
         is_fitting = fits([attempt[place] for place in sorted(attempt)])
-        clear = one.sentence.alone and (one.strong >= _BARE or one.sentence.worth >= _WORTHY)
-        if not is_fitting and clear and len(one.told) > 1:
-            attempt = chosen | {one.sentence.place: one.sentence}
-            is_fitting = fits([attempt[place] for place in sorted(attempt)])
+        for shorter in () if is_fitting else _shorter(one):
+            attempt = chosen | {each.place: each for each in shorter}
+            if is_fitting := fits([attempt[place] for place in sorted(attempt)]):
+                break
         if not is_fitting:
             too_long = min(too_long, one.length)
         else:
@@ -490,6 +541,20 @@ def _pick(matters: Sequence[Weighed], factors: Sequence[float], fits: Fits) -> l
             said.update(one.terms)
             heard.add(one.sentence.speaker)
     return [chosen[place] for place in sorted(chosen)]
+
+
+def _shorter(one: Weighed) -> Iterator[Sequence[Sentence]]:
+    """Yield shorter forms of a matter that are understood: without what came before a question, or the last turn alone.
+
+    Of several matters that are told together, the last one tells how they ended.
+    """
+    *before, last = one.told
+    answers = bool(before) and last.answers == before[-1].place and asks(before[-1].text)
+    if answers and len(before) > 1 and length_in_words(before[-1].text) >= _BEGINS:
+        yield (replace(before[-1], answers=None), last)
+    alone = not answers and last.alone and not last.assistant
+    if before and alone and ((one.strong >= _BARE and not one.leans) or last.worth >= _WORTHY):
+        yield (replace(last, answers=None),)
 
 
 _UNSPACED_END: Final = "。！？｡）」』】"

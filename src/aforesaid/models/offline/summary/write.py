@@ -23,7 +23,7 @@ _LABEL: Final = re.compile(r"(?:(?P<speaker>\S.{0,79}?) ?)?\((?P<day>\d{4}-\d{2}
 """`Ann (2026-05-08): `, as `render` writes it where the day changes."""
 _NAME: Final = re.compile(r"(?P<speaker>\S.{0,79}?): ")
 """`Ann: `, as `render` writes it for the other lines of a day."""
-_BETWEEN: Final = " – "
+BETWEEN: Final = " – "
 """What stands between a turn and the one that answers it, in the line of a matter."""
 _COMMAND: Final = re.compile(r"[/!][a-z_]{2,}\b")
 """A command to a bot."""
@@ -105,7 +105,8 @@ def _summarise(
 ) -> str:
     if not said:
         return ""
-    chosen = choose(said, lambda attempt: measure(write(attempt)) <= limit, person)
+    folded = write is _render_folded
+    chosen = choose(said, lambda attempt: measure(write(attempt)) <= limit, person, folded=folded)
     if not chosen and quiet:
         # What hardly changes what is known may still tell what happened.
         said = [replace(sentence, worth=1.0) for sentence in said]
@@ -178,7 +179,7 @@ def _without_unanswered(turns: Sequence[Spoken]) -> list[Spoken]:
 
 def _of_summaries(parts: Sequence[Summarised]) -> list[Sentence]:
     """Return the matters of summaries: their lines, and of what a model wrote, the sentences."""
-    lines = [line for part in parts for line in _lines(part)]
+    lines = [fitting for part in parts for line in _lines(part) for fitting in _fitting(line)]
     return [
         Sentence((number, place), line.speaker, line.day, text, thread=str(number))
         for number, line in enumerate(lines)
@@ -186,6 +187,19 @@ def _of_summaries(parts: Sequence[Summarised]) -> list[Sentence]:
             [line.text] if line.speaker and len(line.text) <= _LONGEST_MATTER else split_sentences(line.text)
         )
     ]
+
+
+def _fitting(line: _Line) -> list[_Line]:
+    """Return a line, or the parts of one that is too long to be quoted whole, each under the name of who said it."""
+    parts: list[_Line] = []
+    while len(line.text) > _LONGEST_MATTER:
+        first, _, rest = line.text.partition(BETWEEN)
+        label = _NAME.match(rest)
+        if not line.speaker or label is None:
+            break
+        parts.append(line._replace(text=first))
+        line = line._replace(speaker=label["speaker"], text=rest[label.end() :])
+    return [*parts, line]
 
 
 def _name(speaker: str) -> str:
@@ -240,7 +254,7 @@ def render(chosen: Sequence[Sentence], *, every_date: bool = False) -> str:
         if before is not None and _goes_on(before, sentence):
             lines[-1][1].append(sentence.text)
         elif before is not None and sentence.answers == before.place:
-            lines[-1][1][-1] += f"{_BETWEEN}{_label(sentence, dated=False)}{sentence.text}"
+            lines[-1][1][-1] += f"{BETWEEN}{_label(sentence, dated=False)}{sentence.text}"
         else:
             dated = every_date or before is None or sentence.day != before.day
             lines.append((_label(sentence, dated=dated), [sentence.text]))
