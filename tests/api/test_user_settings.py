@@ -163,7 +163,23 @@ def test_the_status_counts_towards_the_next_rolling_summary() -> None:
             ann.add("user", f"I have been to town {number}.")
         memory.upkeep()
         (summary,) = ann.summaries()
-        assert (ann.status().threshold, ann.status().since_last) == (2, 8 - summary.messages)
+        assert (ann.status().threshold, ann.status().since_last) == (2, 8 - summary.messages - 2)
+
+
+@pytest.mark.defect("Q9")
+@pytest.mark.parametrize("replies", [True, False], ids=["answered", "alone"])
+@pytest.mark.parametrize("profile", ["archive", "default", "session"])
+def test_a_summary_is_made_when_the_status_has_reached_the_threshold(profile: str, *, replies: bool) -> None:
+    with aforesaid.open(":memory:", embedder="none", profile=profile, settings={"background": False}) as memory:
+        ann = memory.user("ann", thread="chat")
+        ann.set("summary_every_n", 5)
+        for number in range(40):
+            ann.add("user", f"I have been to town {number} of the valley.")
+            if replies:
+                ann.add("assistant", "I see.")
+            status = ann.status()
+            made = bool(memory.upkeep().summarised)
+            assert made == (status.since_last >= status.threshold), (number, status)
 
 
 def test_what_another_process_sets_is_seen_within_a_second(tmp_path: Path) -> None:

@@ -193,7 +193,10 @@ class UserContexts(UserHandle):
             rest = await self._services.store.read(
                 MessagesAfter(self.scope, here[0].last if here else 0, _MOST_COUNTED, here=True)
             )
-            return (profile.rolling_step if here else profile.rolling_messages), len(rest)
+            if not here:
+                return profile.rolling_messages, len(rest)
+            # The newest messages are kept as they are: no summary is made of them.
+            return profile.rolling_step, max(len(rest) - profile.rolling_keep, 0)
         if profile.summaries == "tiers":
             return profile.short_term, messages - max((each.covered for each in active), default=0)
         return 0, 0
