@@ -184,3 +184,14 @@ async def test_questions_are_answered_and_not_noted(tmp_path: Path, told: str, a
     assert "Notiert" not in answer
     assert "Anotado" not in answer
     assert any(word in answer for word in ("peanuts", "12 May", "Tom", "Nüsse", "cacahuetes"))
+
+
+async def test_a_statement_that_sounds_like_a_question_is_noted(tmp_path: Path) -> None:
+    (answer,) = await live(tmp_path, ["Merhaba! Ben Deniz, İzmir'de köpeğim Pasha ile yaşıyorum"])
+    assert answer.startswith("Not ettim:")
+
+
+async def test_whether_somebody_has_a_pet_is_not_answered_with_an_allergy(tmp_path: Path) -> None:
+    _, answer = await live(tmp_path, ["Jestem uczulona na orzechy laskowe.", "czy mam psa?"])
+    assert "uczulona" not in answer
+    assert "orzechy" not in answer

@@ -57,6 +57,7 @@ _TELLING: Final = frozenset({"tell", "correct", "request"})
 """Intents of sentences that say something about somebody."""
 _TOLD: Final = _TELLING | {"reminders"}
 """The same for a part of a message that asks for no reminders, though it sounds so."""
+_QUESTION_MARKS: Final = ("?", "？", "؟")
 _CHATS: Final = 10_000
 
 
@@ -372,11 +373,7 @@ class Assistant:
             return say("hello")
         parts = await wishes.parts_of(self._memory, turn.words)
         asked = [part for part in parts if _asks(part)]
-        lines = [
-            await _small_answer(self._memory, turn, part.text, say)
-            or await _remembered(self._memory, turn, part.text, say)
-            for part in asked
-        ]
+        lines = [await self._answered(turn, part.text, say) for part in asked]
         if told := [part.text for part in parts if part.intent in _TOLD and part not in asked]:
             lines.insert(0, await self._noted(turn, " ".join(told), say) or say("small.ok"))
         if not lines:
@@ -385,6 +382,15 @@ class Assistant:
             if length_in_words(turn.words) > _INTERJECTION:
                 lines.append(await self._noted(turn, turn.words, say))
         return "\n".join(dict.fromkeys(line for line in lines if line))
+
+    async def _answered(self, turn: Turn, question: str, say: Phrases) -> str:
+        if small := await _small_answer(self._memory, turn, question, say):
+            return small
+        nothing = say("recall.nothing")
+        found = await _remembered(self._memory, turn, question, say)
+        # What only sounded like a question may have told something.
+        told = found == nothing and not question.rstrip().endswith(_QUESTION_MARKS)
+        return (await self._noted(turn, question, say) if told else "") or found
 
     async def _noted(self, turn: Turn, told: str, say: Phrases) -> str:
         """Learn from a stored message, and say that something was noted of it; empty if nothing was."""
