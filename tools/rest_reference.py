@@ -14,7 +14,7 @@ from aforesaid.server import create_app
 _Field = tuple[str, str, str, str]
 """A parameter or field of a body: its name, where it is, its type and its meaning."""
 PAGE: Final = Path(__file__).parent.parent / "docs" / "reference" / "rest.md"
-_OF_ALL: Final = frozenset({"400", "401", "403", "404", "409", "413", "415", "422", "429", "502", "503", "507"})
+_OF_ALL: Final = frozenset({"400", "401", "403", "404", "409", "412", "413", "415", "422", "429", "502", "503", "507"})
 _MANY: Final = 4
 """A field that so many routes take alike is described once."""
 _NAMED: Final = re.compile(r"\[(\w+)\]\(#values\)")
@@ -110,7 +110,12 @@ def _fields(schema: dict[str, Any], operation: dict[str, Any]) -> list[_Field]:
             for name, inner in shape["properties"].items()
         ]
     return [
-        (f"`{name}`{' (required)' if required else ''}", where, _type(schema, inner), _cell(words))
+        (
+            f"`{name}`{' (required)' if required else ''}",
+            where,
+            _type(schema, inner) if required else _type(schema, inner).removesuffix(" or null"),
+            _cell(words),
+        )
         for name, inner, required, words, where in fields
     ]
 
