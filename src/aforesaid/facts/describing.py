@@ -175,6 +175,19 @@ def of_somebody(question: str, memories: Sequence[MemoryRecord], language: str) 
     return list(dict.fromkeys(now)), list(dict.fromkeys(before))
 
 
+def names_somebody(text: str, memories: Iterable[MemoryRecord], language: str) -> bool:
+    """Return whether a text speaks of somebody else: by a relation, a kind of pet, or a name that is known."""
+    folded = fold(text)
+    words = set(words_of(folded))
+    names = {fold(titled(each.value, language)[1]) for each in memories if each.value and each.matter in LIVING}
+    spaced = language not in UNSPACED_LANGUAGES
+    titles = matters(language).titles
+    return any(
+        each and (words.issuperset(words_of(each)) if spaced else each in folded)
+        for each in (*names, *map(fold, titles))
+    )
+
+
 def of_member(asked: Sequence[str], memories: Sequence[MemoryRecord], language: str) -> list[str]:
     """Return what is known of the author of memories of the matters that are asked for; of `who`, what names them."""
     wanted = {"name", "age", "home", "job", "employer"} if "who" in asked else set(asked)
