@@ -170,7 +170,8 @@ def test_the_example_of_a_note_is_in_the_language_of_the_chat(*, changed: bool) 
     assert "Mira moved to Oslo on 2026-02-28." in instructions("icelandic")
     assert ('"replaces": 1' in instructions("german")) == changed
     assert '{"notes": []}' in instructions("german")
-    assert max(count_tokens(instructions(language)) for language in CODES) <= 350
+    # A small model is shown no known notes.
+    assert max(count_tokens(instructions(language)) for language in CODES) <= (400 if changed else 350)
 
 
 @pytest.mark.parametrize("size", ["small", "large"])

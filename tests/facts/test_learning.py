@@ -44,7 +44,7 @@ async def test_an_exchange_is_looked_through_with_its_origin_kept(location: str)
             "ann",
             "said",
         )
-        assert tea.extractor == "extract/5 scripted:scripted"
+        assert tea.extractor == "extract/4 scripted:scripted"
         assert tea.valid_from == THURSDAY < tea.created_at
         assert dentist.event is not None
         assert dentist.event.start == datetime(2026, 3, 9, 9, 0, tzinfo=UTC)
@@ -217,7 +217,7 @@ async def test_an_answer_that_does_not_fit_changes_nothing_and_the_batch_is_lear
         assert len(asked(scripted, "extract")) == 2, "it is told once what is wrong"
         await say(user, "I like tea", reply="Good.", name="Ann")
         await memory.upkeep()
-        assert {each.extractor for each in await user.memories()} == {"extract/5 scripted:scripted", "rules/1"}
+        assert {each.extractor for each in await user.memories()} == {"extract/4 scripted:scripted", "rules/1"}
 
 
 async def test_a_model_that_is_down_stops_it_and_nothing_is_skipped(location: str) -> None:

@@ -344,7 +344,7 @@ async def test_of_an_answer_that_was_cut_off_the_complete_notes_count() -> None:
         ann = memory.user("ann")
         await say(ann, "I like tea.", reply="Good.", name="Ann")
         await memory.upkeep()
-        assert [each.extractor for each in await ann.memories()] == ["extract/5 scripted:scripted"]
+        assert [each.extractor for each in await ann.memories()] == ["extract/4 scripted:scripted"]
         assert len(asked(scripted, "extract")) == 1
 
 

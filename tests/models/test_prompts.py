@@ -49,7 +49,7 @@ VERSIONS = {
     "day/3": "0d898ca68a17da0d",
     "week/3": "c861a5dd4298ea98",
     "history/3": "d2c5177b33ed66a3",
-    "extract/5": "b37905c8b77bdb18",
+    "extract/4": "f6421c5ce5913497",
     "remember/1": "6fc2865f1ff7d4bb",
     "forget/1": "c342796df82d24d5",
     "portrait/3": "20fc0076157de4e5",
