@@ -13,7 +13,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
-from aforesaid.domain.memory import INSTRUCTION, MemoryRecord
+from aforesaid.domain.memory import INSTRUCTION, LAPSED, PASSED, MemoryRecord
 from aforesaid.errors import ModelError
 from aforesaid.memory import Memory, connect
 from aforesaid.store import Progress
@@ -25,6 +25,8 @@ from evaluation.memories.transcripts import FactTranscript, TranscriptFact
 
 _THREAD: Final = "talk"
 _SEED: Final = 7
+_PAST: Final = frozenset({LAPSED, PASSED})
+"""Why a memory is inactive that is true, but of the past."""
 _LANGUAGES: Final = {code: language for language, code in CODES.items()}
 
 
@@ -37,7 +39,9 @@ class FactFigures:
     memories: int
     """Active memories."""
     coverage: float | None
-    """Share of the facts that no other replaced and that an active memory rests on."""
+    """Share of the facts that no other replaced and that a memory rests on which is active, or ended with its time."""
+    current: float | None
+    """The same with active memories alone."""
     precision: float | None
     """Share of the active memories that rest on a turn with a fact."""
     changes: float | None
@@ -145,7 +149,7 @@ def _by(compared: Sequence[_Compared], group: Callable[[FactTranscript], str]) -
 
 
 def _figures(compared: Sequence[_Compared]) -> FactFigures:
-    covered = lasting = precise = active = superseded = rightly = settled = emptied = noticed = 0
+    covered = shown = lasting = precise = active = superseded = rightly = settled = emptied = noticed = 0
     important: list[tuple[int, int]] = []
     for each in compared:
         facts, replaced = each.transcript.facts, each.transcript.replaced
@@ -154,7 +158,9 @@ def _figures(compared: Sequence[_Compared]) -> FactFigures:
         old = _union(frozenset(facts[place].turns) for place in replaced)
         weights = {turn: fact.importance for fact in sorted(facts, key=attrgetter("importance")) for turn in fact.turns}
         lasting += len(facts) - len(replaced)
-        covered += sum(not kept.isdisjoint(fact.turns) for place, fact in enumerate(facts) if place not in replaced)
+        told = kept | _union(turns for memory, turns in each.memories if memory.reason in _PAST)
+        covered += sum(not told.isdisjoint(fact.turns) for place, fact in enumerate(facts) if place not in replaced)
+        shown += sum(not kept.isdisjoint(fact.turns) for place, fact in enumerate(facts) if place not in replaced)
         for memory, turns in each.memories:
             active += memory.active
             replaced_one = memory.state == "superseded" and not _is_completed(memory, each.memories)
@@ -178,6 +184,7 @@ def _figures(compared: Sequence[_Compared]) -> FactFigures:
         facts=sum(len(each.transcript.facts) for each in compared),
         memories=active,
         coverage=_share(covered, lasting),
+        current=_share(shown, lasting),
         precision=_share(precise, active),
         changes=_share(settled, noticed),
         emptied=_share(emptied, noticed),
