@@ -115,7 +115,7 @@ def settle(candidate: Candidate, known: Sequence[Known], language: str) -> Settl
 
 def is_doubtful(candidate: Candidate) -> bool:
     """Return whether a value is not sure enough to be known after one message. Allergies are: missing one does harm."""
-    sure = candidate.corrects or candidate.matter in {None, "allergy"} or candidate.confidence is None
+    sure = candidate.matter in {None, "allergy"} or candidate.confidence is None
     return not sure and (candidate.confidence or 0.0) < SURE
 
 

@@ -533,7 +533,9 @@ def _plainly(text: str, reading: Reading, language: str, told: Sequence[Told]) -
                 words = _whole(mark, sentence, language).words
                 words = " ".join(filter(None, (words, match.groupdict().get("v2") and match["v2"].strip(_EDGES))))
                 if words and not any(each.matter == matter and words in each.value for each in told):
-                    yield Told(cast("Matter", matter), words, "own", None, _MOVED, sentence)
+                    # Patterns find a verb in a story, too: what tells something as a whole says it plainly.
+                    sure = reading.tells >= _PLAINLY
+                    yield Told(cast("Matter", matter), words, "own", None, _MOVED if sure else _DOUBTED, sentence)
 
 
 def _opposite(one: Told, other: Told) -> bool:
@@ -1010,6 +1012,10 @@ def _without_fillers(value: str, language: str) -> str:
     words = value.split()
     if not any(only_titles(word, language) for word in words):
         return value
+    if any(word.istitle() for word in words):
+        # "my daughter Nur rang"
+        while words and words[-1].islower() and not only_titles(words[-1], language):
+            words.pop()
     while words and not only_titles(words[-1], language) and (fold(words[-1]) in dull and not words[-1].istitle()):
         words.pop()
     while words and not only_titles(words[0], language) and (fold(words[0]) in dull and not words[0].istitle()):
