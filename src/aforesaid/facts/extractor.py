@@ -444,6 +444,8 @@ def _says(candidate: Candidate, reading: Reading, *, asks_a_model: bool) -> bool
         short = length_in_words(candidate.quote) <= _SHORT_WISH and wants.best not in {"ask", "feel"}
         return short or wants.of("request", "forget", "correct", "reminders") >= _PLAUSIBLE
     if candidate.category == "reminder":
+        if candidate.event is None and pattern("pointing").search(candidate.quote):
+            return False
         return wants.of("remind", "request", "reminders") >= _PLAUSIBLE
     if wants.best == "ask" and not _COMMA.search(candidate.quote):
         return False

@@ -1145,6 +1145,9 @@ def _values(text: str, marks: Sequence[Mark], language: str) -> Iterator[Told]:
             if somebody is not None and (mark.slot == "name" or somebody == ""):
                 continue
             about = somebody
+        elif mark.slot == "goal" and _subject(_sentence_at(text, mark.start), language) is not None:
+            # "They want a final meter reading"
+            continue
         for each in told:
             if 0 < len(each.words) <= VALUE_CHARACTERS and _says_something(each.slot, each.words, language):
                 matter, sentence = cast("Matter", each.slot), _sentence_at(text, each.start)
