@@ -158,8 +158,8 @@ def _figures(compared: Sequence[_Compared]) -> FactFigures:
         old = _union(frozenset(facts[place].turns) for place in replaced)
         weights = {turn: fact.importance for fact in sorted(facts, key=attrgetter("importance")) for turn in fact.turns}
         lasting += len(facts) - len(replaced)
-        told = kept | _union(turns for memory, turns in each.memories if memory.reason in _PAST)
-        covered += sum(not told.isdisjoint(fact.turns) for place, fact in enumerate(facts) if place not in replaced)
+        known = kept | _union(turns for memory, turns in each.memories if memory.reason in _PAST)
+        covered += sum(not known.isdisjoint(fact.turns) for place, fact in enumerate(facts) if place not in replaced)
         shown += sum(not kept.isdisjoint(fact.turns) for place, fact in enumerate(facts) if place not in replaced)
         for memory, turns in each.memories:
             active += memory.active

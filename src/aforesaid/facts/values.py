@@ -405,6 +405,8 @@ def _folded_names(value: str, language: str) -> Iterator[str]:
         name = name.replace(max(found, key=len, default=""), "", 1).strip("の的 ") if found else name
     if len(name) > 1:
         yield fold(name)
+    # "compadre Chema"
+    yield from (fold(word) for word in name.split() if word[:1].isupper() and len(word) > 1)
 
 
 def _of_whom(told: Told, named: Collection[str], language: str) -> Told | None:
@@ -534,7 +536,7 @@ def _plainly(text: str, reading: Reading, language: str, told: Sequence[Told]) -
                 words = " ".join(filter(None, (words, match.groupdict().get("v2") and match["v2"].strip(_EDGES))))
                 if words and not any(each.matter == matter and words in each.value for each in told):
                     # Patterns find a verb in a story, too: what tells something as a whole says it plainly.
-                    sure = reading.tells >= _PLAINLY
+                    sure = reading.tells >= _PLAINLY or matter == "home"
                     yield Told(cast("Matter", matter), words, "own", None, _MOVED if sure else _DOUBTED, sentence)
 
 
