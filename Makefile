@@ -28,6 +28,7 @@ demo: $(DEMO)  ## run a demonstration: store, search and summarise eight weeks o
 # Types and imports are checked beside the tests, which leave a part of the cores idle.
 test: $(READY) programs lint  ## run lint, type and import checks, and all tests
 	@mkdir -p .cache
+	@$(BIN)/python tools/compile_ahead.py
 	@$(MAKE) --no-print-directory types >.cache/types.log 2>&1 & types=$$!; \
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0 --durations=20; ended=$$?; \
 	wait $$types || ended=$$?; cat .cache/types.log; exit $$ended

@@ -13,6 +13,8 @@ import httpcore2
 import pytest
 import typer.testing
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 from typer.main import get_command
 
 import citus
@@ -47,6 +49,9 @@ def pytest_configure(config: pytest.Config) -> None:
     setattr(typer.testing, "_get_command", cache(get_command))  # noqa: B010 - the module does not export it
     # Each client of a test would read all certificates of this machine again, though none of them is used.
     setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))  # noqa: B010
+    # Hypothesis would read the constants of all modules that happen to be loaded, three seconds in each worker, and
+    # with other examples wherever other modules are.
+    setattr(providers, "_get_local_constants", Constants)  # noqa: B010 - the module does not export it
     # Whoever asks for the built-in encoder would load it again, in two seconds: no test keeps it for the next one.
     setattr(local, "_loaded", {})  # noqa: B010
     citus.required = config.getoption("--citus")

@@ -28,7 +28,8 @@ LEFT_OUT: Final = {"close", "user", "chat", "backup", "upkeep", "verify"}
 """Methods that end the memory, make a handle, or are called after the others here."""
 WRITTEN: Final = "".join(chr(97 + number * 7 % 26) for number in range(300))
 """A text without a long period, to see how much of it an error repeats."""
-LARGE: Final = ("é" * 5_000_000, ["x" * 10_000] * 1_000)
+LARGE: Final = ("é" * 600_000, ["x" * 10_000] * 120)
+"""Eighteen times what a message may have. `--torture` makes them ten times larger."""
 
 
 def public_methods(kind: type) -> dict[str, Callable[..., Awaitable[Any]]]:
@@ -185,7 +186,7 @@ async def test_whatever_is_passed_to_a_public_method_gives_our_short_error_and_t
             assert verified.ok, "\n".join([str(verified), *lately])
             lately.clear()
     usual: dict[str, object] = {"covers": 2, "key": "own", "role": "user", "category": "fact"}
-    for large in LARGE:
+    for large in [each * 10 for each in LARGE] if full else LARGE:
         for method in (ann.add, ann.search, ann.note, ann.set, ann.remember, ann.context, ann.update_summary):
             needed = [
                 each.name

@@ -18,6 +18,18 @@ def violations(page: Page) -> list[str]:
     assert _SPEC is not None
     assert _SPEC.origin is not None
     # Evaluated over the debugger, which the page's Content-Security-Policy does not concern.
-    page.evaluate((Path(_SPEC.origin).parent / "axe.min.js").read_text(encoding="utf-8"))
+    if not page.evaluate("'axe' in window"):
+        page.evaluate((Path(_SPEC.origin).parent / "axe.min.js").read_text(encoding="utf-8"))
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
     return [f"{each['id']}: {[node['target'] for node in each['nodes']][:5]}" for each in found]
+
+
+def violations_by_day_and_by_night(page: Page) -> list[str]:
+    """Return what axe-core finds wrong with a page that is open, in light and in dark colours."""
+    found = []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.evaluate("Promise.all(document.getAnimations().map((each) => each.finished))")
+        found += [f"{scheme}: {each}" for each in violations(page)]
+    page.emulate_media(color_scheme="light")
+    return found

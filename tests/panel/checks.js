@@ -19,12 +19,16 @@
   // Contrast as WCAG 2 defines it, of every text that can be seen, against what is behind it.
   const faint = (() => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const known = new Map(); // a page has few colours, and many elements with each of them
   const read = (colour) => {
-    canvas.clearRect(0, 0, 1, 1);
-    canvas.fillStyle = colour;
-    canvas.fillRect(0, 0, 1, 1);
-    const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
-    return [r, g, b, a / 255];
+    if (!known.has(colour)) {
+      canvas.clearRect(0, 0, 1, 1);
+      canvas.fillStyle = colour;
+      canvas.fillRect(0, 0, 1, 1);
+      const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+      known.set(colour, [r, g, b, a / 255]);
+    }
+    return known.get(colour);
   };
   const over = (top, below) => top.slice(0, 3).map((value, at) => value * top[3] + below[at] * (1 - top[3]));
   const light = (colour) => {

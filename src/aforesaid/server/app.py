@@ -32,6 +32,7 @@ from aforesaid.server.auth import Keys, Sessions
 from aforesaid.server.authentication import Authentication
 from aforesaid.server.guard import Access, Bodies, Hosts, HttpMetrics, Rates, RouteTemplates, SecurityHeaders, cors
 from aforesaid.server.languages import Languages, OfferedLanguages
+from aforesaid.server.mcp_endpoint import McpEndpoint
 from aforesaid.server.problems import MEDIA_TYPE, STATIC, Problem, Refusal, Wrong, problem
 from aforesaid.server.proxy.proxy_memory import warm_up
 from aforesaid.server.proxy.routes import CHATS, PASSED_ON
@@ -94,10 +95,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 def _serve_agents(app: FastAPI, memory: Memory, serving: Serving) -> None:
     app.state.agents = None
-    try:
-        from aforesaid.server.mcp.build import McpEndpoint  # noqa: PLC0415
-    except ImportError as error:
-        _log.info("MCP is not served at /mcp (missing package: %s); %s", error.name, how_to_install("mcp"))
+    if find_spec("mcp") is None:
+        _log.info("MCP is not served at /mcp (missing package: mcp); %s", how_to_install("mcp"))
         return
     app.state.agents = McpEndpoint(memory, serving.mcp_tokens, serving.body_bytes)
     app.router.routes.append(Route("/mcp", app.state.agents, name="mcp", include_in_schema=False))

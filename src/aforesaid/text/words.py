@@ -47,8 +47,10 @@ def fold(text: str) -> str:
 def _fold(text: str) -> str:
     # Composing again keeps Korean syllables whole.
     folded = normalize("NFKD", text.casefold())
-    bare = "".join([character for character in folded if not combining(character) or _IS_SIGN.match(character)])
-    return normalize("NFC", bare).casefold()
+    for character in filter(combining, set(folded)):
+        if not _IS_SIGN.match(character):
+            folded = folded.replace(character, "")
+    return normalize("NFC", folded).casefold()
 
 
 def fold_aligned(text: str) -> str:

@@ -1,13 +1,9 @@
-"""The MCP server: its tools in words that agents understand, its sessions, and its endpoint over HTTP."""
+"""The MCP server: its tools in words that agents understand, and over which session they call them."""
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
-import hmac
 import json
 import logging
-import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -15,18 +11,13 @@ from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
 
 import anyio
-from anyio import create_task_group, sleep_forever
-from anyio.abc import TaskGroup, TaskStatus
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.resources import ResourceSecurity
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
-    INVALID_REQUEST,
     CallToolResult,
     GetPromptResult,
     InputRequiredResult,
@@ -37,21 +28,17 @@ from mcp_types import (
     ToolAnnotations,
 )
 from pydantic import ValidationError
-from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.types import Message, Receive, Scope, Send
 
 from aforesaid import __version__
 from aforesaid.background import beside
-from aforesaid.domain.checks import json_object
 from aforesaid.errors import AforesaidError
 from aforesaid.memory import Memory
 from aforesaid.server.auth import Credential
-from aforesaid.server.authentication import CREDENTIAL, identify
 from aforesaid.server.mcp.memory_tools import MemoryTools, PeopleTools, ReminderTools
 from aforesaid.server.mcp.message_tools import CALLER, USUAL_TOKENS, AnswerLimit, MessageTools, words_of
 from aforesaid.server.mcp.resources import MESSAGE, PORTRAIT, SUMMARIES, THREAD, TIMELINE, Prompts, Resources
+from aforesaid.server.mcp_endpoint import SESSION_HEADER
 
 _HEARTBEAT_SECONDS: Final = 1.0
 """Seconds between two reports of progress. Clients that wait reset their timeout with each."""
@@ -157,20 +144,9 @@ async def _progress(context: Context[None, Any] | None) -> AsyncIterator[None]:
         yield
 
 
-SESSION_HEADER: Final = "mcp-session-id"
-_NONCE_BYTES: Final = 16
-
-
 def session_of(request: object) -> str | None:
     """Return the session id of a request, which was checked before; None over standard input and output."""
     return request.headers.get(SESSION_HEADER) if isinstance(request, Request) else None
-
-
-def _signature(request: Request, nonce: str) -> str:
-    # Whatever the sender proved their identity with; a server without authentication has one session space for all.
-    headers = request.headers
-    key = headers.get("authorization") or headers.get("x-api-key") or headers.get("cookie") or ""
-    return hmac.new(key.strip().encode(), nonce.encode(), hashlib.sha256).hexdigest()
 
 
 _CANCELLED: Final = -32_800
@@ -356,83 +332,3 @@ def build(memory: Memory, credential_of: CredentialOf, tokens: int = USUAL_TOKEN
     ):
         server.prompt(name=prompt.__name__, title=title, description=prompt.__doc__)(prompt)
     return server
-
-
-class McpEndpoint:
-    """Passes requests with a valid credential on to an MCP server.
-
-    It is built for the first request: that takes longer than all the rest of a server's start.
-    """
-
-    def __init__(self, memory: Memory, tokens: int, body_bytes: int) -> None:
-        self._memory = memory
-        self._tokens = tokens
-        self._body_bytes = body_bytes
-        self._starting = asyncio.Lock()
-        self._manager: StreamableHTTPSessionManager | None = None
-        self._tasks: TaskGroup
-
-    @asynccontextmanager
-    async def run(self) -> AsyncIterator[None]:
-        async with create_task_group() as self._tasks:
-            yield
-            self._tasks.cancel_scope.cancel()
-
-    async def _serve(self, *, task_status: TaskStatus[StreamableHTTPSessionManager]) -> None:
-        server = build(self._memory, _credential_of, self._tokens)
-        # Foreign names and pages are refused for all routes alike, before they get here.
-        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-        server.streamable_http_app(
-            stateless_http=True, transport_security=security, max_request_body_size=self._body_bytes
-        )
-        # The library wants it to begin and to end in one task.
-        async with server.session_manager.run():
-            task_status.started(server.session_manager)
-            await sleep_forever()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        await identify(request)
-        if request.method != "POST":
-            # Nothing is ever sent to a client that did not ask, so a stream for it would stay empty.
-            await _refusal(405, "Send requests with POST.", Allow="POST")(scope, receive, send)
-            return
-        made, _, signature = request.headers.get(SESSION_HEADER, "").partition(".")
-        if SESSION_HEADER in request.headers and not hmac.compare_digest(
-            signature.encode(), _signature(request, made).encode()
-        ):  # It was made for another key.
-            await _refusal(404, "There is no such session; initialize a new one.")(scope, receive, send)
-            return
-        body = await request.body()
-        initializes = b'"initialize"' in body and (json_object(body) or {}).get("method") == "initialize"
-        first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-        async def receive_again() -> Message:
-            return first.pop() if first else await receive()
-
-        nonce = secrets.token_hex(_NONCE_BYTES)
-        session = f"{nonce}.{_signature(request, nonce)}" if initializes else None
-
-        async def send_session(message: Message) -> None:
-            answered = message["type"] == "http.response.start" and message["status"] == 200  # noqa: PLR2004
-            if session is not None and answered:
-                MutableHeaders(scope=message)[SESSION_HEADER] = session
-            await send(message)
-
-        async with self._starting:
-            if self._manager is None:
-                self._manager = await self._tasks.start(self._serve)
-        await self._manager.handle_request(scope, receive_again, send_session)
-
-
-def _refusal(status: int, words: str, **headers: str) -> JSONResponse:
-    """Return a JSON-RPC error that belongs to no request."""
-    error = {"code": INVALID_REQUEST, "message": words}
-    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status, headers=headers)
-
-
-def _credential_of(request: object) -> Credential:
-    if not isinstance(request, Request):
-        raise PermissionError("the request came in by another way than HTTP")
-    who: Credential = request.scope[CREDENTIAL]
-    return who
