@@ -155,7 +155,7 @@ async def test_another_embedder_is_joined_by_the_built_in_encoder() -> None:
         user = memory.user("ann")
         await say(user, WORTH[-1], CHATTER[0])
         await memory.upkeep()
-        assert await texts(user) == ["ann: Место жительства: Калугой", "ann: В собственности: дом"]
+        assert await texts(user) == ["ann: В собственности: дом"]
 
 
 def test_there_is_no_encoder_where_none_is_wanted() -> None:
@@ -171,12 +171,12 @@ def test_other_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 CHANGES = [
-    ("Mein Name ist Jonas und ich wohne in Köln.", "Ich wohne jetzt in Bremen.", "Wohnort: Köln", "Wohnort: Bremen"),
+    ("Mein Name ist Jonas und ich wohne in Köln.", "Ich wohne jetzt in Bremen.", "Lives in Köln", "Lives in Bremen"),
     (
         "Je travaille comme infirmière.",
         "Je travaille maintenant comme institutrice.",
-        "Travail : infirmière",
-        "Travail : institutrice",
+        "Work: infirmière",
+        "Work: institutrice",
     ),
     ("We live in Tula.", "We sold the flat and live near Kaluga now.", "Lives in Tula", "Lives in Kaluga"),
 ]

@@ -128,7 +128,7 @@ async def test_a_backup_begins_again_if_another_removes_its_file_before_it_is_lo
 ) -> None:
     store = await open_store(path)
     await add(store, ANN, "some text")
-    create, removed = os.open, []
+    create, removed = os.open, list[Path]()
 
     def create_and_lose(name: Path, flags: int, *mode: int) -> int:
         handle = create(name, flags, *mode)

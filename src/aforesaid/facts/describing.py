@@ -15,14 +15,14 @@ from importlib.resources import files
 from typing import Final, NamedTuple
 from unicodedata import normalize
 
-from aforesaid.domain.memory import EDITED, ENDED, FORGOTTEN, INSTRUCTION, TAKEN_BACK, MemoryRecord
+from aforesaid.domain.memory import DOUBTED, EDITED, ENDED, FORGOTTEN, INSTRUCTION, TAKEN_BACK, MemoryRecord
 from aforesaid.extras import re
 from aforesaid.facts.people import Person, folded_name, person_called
 from aforesaid.facts.statement import says_the_same
-from aforesaid.facts.values import ESSENTIAL, HEALTH, LIVING, PEOPLE, importance_of, line, matters, only_titles
+from aforesaid.facts.values import ESSENTIAL, LIVING, PEOPLE, importance_of, line, matters, only_titles
 from aforesaid.text.languages import guess_language, query_terms
 from aforesaid.text.relations import mentioned_people, relation_called
-from aforesaid.text.sentences import split_sentences
+from aforesaid.text.sentences import begins_with_anaphor, begins_with_pronoun, split_sentences
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 TOPICS: Final = ("who", "home", "family", "health", "likes", "coming", "wishes", "other")
@@ -47,8 +47,10 @@ _LONGEST_NOTE: Final = 240
 """Characters of a note. A longer one is a story, which the search finds."""
 _LEAST_SHOWN: Final = 0.6
 """Minimum confidence of a described value. One that was told several times needs none."""
-_LEAST_HEALTH: Final = 0.45
-"""Minimum confidence of a described allergy, condition, medicine or diet: leaving one out does more harm."""
+_LEAST_ALLERGY: Final = 0.45
+"""Minimum confidence of a described allergy: leaving one out does more harm."""
+_LEAST_QUOTED: Final = 0.75
+"""Minimum confidence of a quote that tells neither a value nor something to come."""
 _QUOTING: Final = "salience/"
 """The extractor that quotes what seems worth remembering."""
 _UNDATED: Final = timedelta(days=14)
@@ -58,6 +60,8 @@ _OPEN: Final = timedelta(days=30)
 
 
 _PLACES: Final = frozenset({"home", "from", "address", "employer"})
+_SHOWN_ONCE: Final = frozenset({"name", "age", "birthday", "home"})
+"""What has one value at a time, whatever was added."""
 _CONTAINED: Final = frozenset({"employer", "from"})
 """What is not told again where it is the place of a home."""
 _ALSO: Final[Mapping[str, tuple[str, ...]]] = {
@@ -101,7 +105,9 @@ def describe(stated: str, memories: Sequence[MemoryRecord], person: Person, at: 
         topic = _topic_of_note(memory, at)
         passing = topic in {"other", "family"} and memory.trust != "stated"
         is_quote = memory.extractor.startswith(_QUOTING) and memory.kind != "preference"
-        if passing and is_quote and memory.seen_at <= at - _OPEN:
+        if is_quote and _needs_more(memory, person):
+            continue
+        if passing and is_quote and (memory.seen_at <= at - _OPEN or (memory.confidence or 0.0) < _LEAST_QUOTED):
             continue
         if topic is None or (passing and notes == _MOST_NOTES) or len(memory.text) > _LONGEST_NOTE:
             continue
@@ -120,7 +126,8 @@ def answer_from(question: str, memories: Sequence[MemoryRecord], language: str) 
     asked = asked_for(question)
     if asked is None:
         return None
-    for matter in _ALSO.get(asked, (asked,)):
+    is_whether = _matched(question, "whether") is not None
+    for matter in (asked,) if is_whether else _ALSO.get(asked, (asked,)):
         known = [each for each in memories if each.active and each.matter == matter and each.speaker == each.user]
         own = [each for each in known if each.about is None]
         # Doubtful values, and those that name nobody, are told where there are no others.
@@ -137,8 +144,12 @@ def answer_from(question: str, memories: Sequence[MemoryRecord], language: str) 
 
 def asked_for(question: str) -> str | None:
     """Return the matter of the author that a question asks for: "home" for "where do I live"."""
+    return _matched(question) or _matched(question, "whether")
+
+
+def _matched(question: str, of: str | None = None) -> str | None:
     plain = normalize("NFC", question)
-    return next((matter for matter, pattern in _questions().items() if pattern.search(plain)), None)
+    return next((matter for matter, pattern in _questions(of).items() if pattern.search(plain)), None)
 
 
 def asked_about(question: str) -> list[str]:
@@ -170,6 +181,19 @@ def of_somebody(question: str, memories: Sequence[MemoryRecord], language: str) 
     return list(dict.fromkeys(now)), list(dict.fromkeys(before))
 
 
+def names_somebody(text: str, memories: Iterable[MemoryRecord], language: str) -> bool:
+    """Return whether a text speaks of somebody else: by a relation, a kind of pet, or a name that is known."""
+    folded = fold(text)
+    words = set(words_of(folded))
+    names = {fold(titled(each.value, language)[1]) for each in memories if each.value and each.matter in LIVING}
+    spaced = language not in UNSPACED_LANGUAGES
+    titles = matters(language).titles
+    return any(
+        each and (words.issuperset(words_of(each)) if spaced else each in folded)
+        for each in (*names, *map(fold, titles))
+    )
+
+
 def of_member(asked: Sequence[str], memories: Sequence[MemoryRecord], language: str) -> list[str]:
     """Return what is known of the author of memories of the matters that are asked for; of `who`, what names them."""
     wanted = {"name", "age", "home", "job", "employer"} if "who" in asked else set(asked)
@@ -187,8 +211,8 @@ def people_lines(memories: Sequence[MemoryRecord], language: str) -> dict[int, s
 @cache
 def _questions(of: str | None = None) -> Mapping[str, re.Pattern[str]]:
     table = tomllib.loads((files("aforesaid.facts") / "asked.toml").read_text(encoding="utf-8"))
-    about = table.pop("about")
-    chosen = table if of is None else about
+    parts = {"about": table.pop("about"), "whether": table.pop("whether")}
+    chosen = table if of is None else parts[of]
     return {matter: re.compile("|".join(found), re.IGNORECASE) for matter, found in chosen.items()}
 
 
@@ -236,7 +260,7 @@ def _values(values: Sequence[MemoryRecord], language: str) -> Iterator[Line]:
             for memory in known:
                 yield _line(topic, memory.text.partition(": ")[2] or memory.text, [memory], _weight(matter))
         else:
-            known = known[-_MOST_VALUES:]
+            known = known[-1:] if matter in _SHOWN_ONCE else known[-_MOST_VALUES:]
             separator = "、" if language in {"chinese", "japanese"} else ", "
             told = dict.fromkeys(memory.value or "" for memory in known)
             yield _line(topic, line(matter, separator.join(told), language), known, _weight(matter))
@@ -260,8 +284,15 @@ def _distinct(known: Sequence[MemoryRecord], language: str) -> list[tuple[Memory
 
 def _is_sure(memory: MemoryRecord) -> bool:
     """Return whether a value is sure enough to be shown to everybody. A search finds the others, too."""
-    least = _LEAST_HEALTH if memory.matter in HEALTH else _LEAST_SHOWN
+    least = _LEAST_ALLERGY if memory.matter == "allergy" else _LEAST_SHOWN
     return memory.confidence is None or memory.confidence >= least or memory.times > 1
+
+
+def _needs_more(memory: MemoryRecord, person: Person) -> bool:
+    """Return whether a quote cannot be understood without what it answers: it names nothing, or begins with "she"."""
+    quote = memory.text.removeprefix(f'{person.name}: "')
+    language = memory.language or "english"
+    return begins_with_anaphor(quote, language) or begins_with_pronoun(quote, language)
 
 
 def _is_coming(event: MemoryRecord, at: datetime) -> bool:
@@ -304,7 +335,9 @@ def titled(value: str, language: str) -> tuple[str, str]:
         whole = language in UNSPACED_LANGUAGES or not (before[-1:].isalnum() or after[:1].isalnum())
         name = " ".join(f"{before} {after}".split())
         if whole:
-            return (value[at : at + len(title)], name) if name else (value, "")
+            # "親父" is one word.
+            is_word = not name or (language in UNSPACED_LANGUAGES and len(name) == 1)
+            return (value, "") if is_word else (value[at : at + len(title)], name)
     return "", value
 
 
@@ -343,7 +376,7 @@ def _topic_of_note(memory: MemoryRecord, at: datetime) -> str | None:
     return "other"
 
 
-_UNBELIEVED: Final = frozenset({FORGOTTEN, TAKEN_BACK, EDITED})
+_UNBELIEVED: Final = frozenset({DOUBTED, FORGOTTEN, TAKEN_BACK, EDITED})
 _RELATED: Final = "relation "
 """The beginning of the key of somebody of whom only the relation is known."""
 

@@ -39,8 +39,9 @@ from aforesaid.facts.reconcile import (
     with_outdated,
 )
 from aforesaid.facts.salience_extraction import SALIENCE, by_salience
+from aforesaid.facts.settling import is_doubtful
 from aforesaid.facts.statement import statement
-from aforesaid.facts.values import answered, by_values, composed, may_answer
+from aforesaid.facts.values import answered, by_values, composed, may_answer, pattern, usual_language
 from aforesaid.models.calibration import SameMeaning
 from aforesaid.models.embed import Embedder, read_messages
 from aforesaid.models.offline import without_contradicted
@@ -86,13 +87,15 @@ _TELLS: Final = 0.9
 """Probability from which a message is quoted that tells a value which could not be told from the rest."""
 _DOUBTFUL: Final = -0.9
 """Log-odds of the salience model below which a message is fleeting, whatever it tells: "My coffee is cold."."""
-_WORTH: Final = 0.5
+_WORTH: Final = 0.65
 """Probability from which a message is worth a quote, and understood without what somebody else said before it,"""
 _TELLS_SOME: Final = 0.5
 """if it tells anything with at least this probability."""
 _SHORT_WISH: Final = 4
-_LEAST_WORTH: Final = 0.4
+_LEAST_WORTH: Final = 0.45
 """Probability below which a quote is not worth keeping, or cannot be understood by itself."""
+_LEAST_OPEN: Final = 0.4
+"""The same of what is open."""
 _SURELY_NOT: Final = 0.9
 """Probability from which words say nothing that is worth remembering."""
 _COMMA: Final = re.compile("[,;，、،]")
@@ -193,6 +196,7 @@ class Extractor:
         tally.dropped.update(found.dropped)
         tally.dropped.update({"no statement": len(found.candidates) - len(candidates)})
         near = {**found.near, **await self._near(scope, [each for each in candidates if each.text not in found.near])}
+        usual = usual_language([*before, *batch], owner, known)
         meant = await meanings(candidates, people, self._embedder)
         heard = in_time_order([*context, *batch])
         # A bot may set the reminder that a message asks for at the same time.
@@ -203,7 +207,7 @@ class Extractor:
                 known = await self._store.read(Memories(scope, active=None))
                 tombstones = await self._store.read(Tombstones(scope))
             now = ReconcileInput(
-                scope, owner, people, heard, known, tombstones, zone, self._profile.keep_days, near, meant
+                scope, owner, people, heard, known, tombstones, zone, self._profile.keep_days, near, meant, usual
             )
             # In a thread, since comparing many memories would block the event loop.
             plan = await asyncio.to_thread(reconcile, candidates, now) if candidates or known else Plan()
@@ -250,8 +254,11 @@ class Extractor:
                 readings = await self._read(batch, [*before, *others])
                 judgements = await self._judge.judge(batch, before)
                 own = [message for message in batch if with_assistant and message.author == owner.id]
-                told = by_values(batch, readings, people, owner, zone, known)
-                known_to_tell = {each.last for each in told}
+                usual = usual_language([*before, *batch], owner, known)
+                told = by_values(batch, readings, people, owner, zone, known, usual)
+                # What is doubtful is no reason to leave out the words that it was read in.
+                sure = [each for each in told if each.holds == "over" or not is_doubtful(each)]
+                known_to_tell = {each.last for each in sure}
                 judgements = {
                     seq: _with_reading(judgement, readings.get(seq), is_told=seq in known_to_tell)
                     for seq, judgement in judgements.items()
@@ -261,10 +268,10 @@ class Extractor:
             except ModelError as error:
                 _log.warning("messages of %s are extracted by rules: %s", scope.user, error)
             else:
-                given = batch, before, judgements, people, owner, zone, others, parts, told
+                given = batch, before, judgements, people, owner, zone, others, parts, sure
                 few = len(batch) <= _FEW
                 found = by_salience(*given) if few else await asyncio.to_thread(by_salience, *given)
-                return FoundWithoutModel(found, judgements)
+                return FoundWithoutModel([*found, *(each for each in told if each not in sure)], judgements)
         found = await asyncio.to_thread(by_rules, batch, people, owner, zone, with_assistant=with_assistant)
         return FoundWithoutModel(found, {})
 
@@ -437,6 +444,8 @@ def _says(candidate: Candidate, reading: Reading, *, asks_a_model: bool) -> bool
         short = length_in_words(candidate.quote) <= _SHORT_WISH and wants.best not in {"ask", "feel"}
         return short or wants.of("request", "forget", "correct", "reminders") >= _PLAUSIBLE
     if candidate.category == "reminder":
+        if candidate.event is None and pattern("pointing").search(candidate.quote):
+            return False
         return wants.of("remind", "request", "reminders") >= _PLAUSIBLE
     if wants.best == "ask" and not _COMMA.search(candidate.quote):
         return False
@@ -446,8 +455,11 @@ def _says(candidate: Candidate, reading: Reading, *, asks_a_model: bool) -> bool
         return True
     # What is quoted must be worth it, unless a model found so. With what it answers it is understood.
     is_quoted = candidate.extractor == SALIENCE and f'"{candidate.quote}' in candidate.text
-    if is_quoted and not asks_a_model and len(candidate.sources) == 1 and reading.worth < _LEAST_WORTH:
-        return False
+    if is_quoted and not asks_a_model and len(candidate.sources) == 1:
+        # What is lost or waited for is worth knowing until it is found or comes.
+        least = _LEAST_OPEN if pattern("open").search(candidate.quote) else _LEAST_WORTH
+        if reading.worth < least:
+            return False
     # A statement is never dropped for a doubt: what is no statement must be plainly something else.
     return wants.best in {"tell", "correct"} or wants.of(wants.best) < _SURELY_NOT
 

@@ -24,7 +24,7 @@ from aforesaid.profiles import Profile
 from aforesaid.store import Store
 from aforesaid.store.memories import DerivedText, Memories, PutDerived
 from aforesaid.store.messages import MessagesAfter
-from aforesaid.text.languages import guess_language, stop_words, vocabulary
+from aforesaid.text.languages import guess_language, language_told, stop_words, vocabulary
 from aforesaid.text.sentences import POLITE
 from aforesaid.text.words import words_of
 
@@ -86,7 +86,7 @@ _CHINESE: Final = re.compile(
 """What ends a word in Chinese, roughly: words of grammar, and what is no letter."""
 _KOREAN: Final = re.compile(r"([가-힣]{2,8}?)(?:을|를|이랑|랑|에서|으로|하고|이는|한테|에게|부터|까지)(?![가-힣])")
 """Nouns in Korean: the words before a particle."""
-_COUNTED: Final = 2
+_COUNTED: Final = 3
 """The version of what is counted. Other counts are made anew."""
 
 
@@ -231,7 +231,8 @@ def count(counts: Counts, messages: Sequence[Message]) -> None:
 
 def _count_turn(counts: Counts, message: Message, words: Sequence[str]) -> None:
     text = message.text[:_LONGEST]
-    language = guess_language(text)
+    usual = next((language for language, _ in counts.languages.most_common(1)), None)
+    language = language_told(text, usual) or usual or guess_language(text)
     lists = vocabulary(language)
     counts.turns += 1
     counts.words += len(words)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.memory import (
     BY_HAND,
+    DOUBTED,
     EDITED,
     FORGOTTEN,
     INSTRUCTION,
@@ -26,7 +27,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.facts.admission import admit
 from aforesaid.facts.candidate import DATED, Candidate
 from aforesaid.facts.people import Person, whom
-from aforesaid.facts.settling import as_past, ended, over_by, settle
+from aforesaid.facts.settling import SURE, as_past, ended, is_doubtful, over_by, settle
 from aforesaid.facts.statement import contradicts, least_shared, name_stems, says_the_same, single, statement
 from aforesaid.facts.timing import timing
 from aforesaid.facts.values import LIVING, SINGLE, key_of, names, renamed, same_value
@@ -44,7 +45,7 @@ from aforesaid.models.superseding import (
 )
 from aforesaid.store.memories import AddMemory, ChangeMemory, CountMemory
 from aforesaid.store.operations import Change
-from aforesaid.text.languages import guess_language
+from aforesaid.text.languages import guess_language, language_told
 from aforesaid.text.sentences import length_in_words
 from aforesaid.text.words import fold
 
@@ -145,6 +146,8 @@ class ReconcileInput:
     """Ids of memories that mean nearly the same, by the text of a candidate."""
     meanings: Mapping[str, float] = field(default_factory=dict)
     """Similarity of meaning between candidates and their sources, by text, where they share few words."""
+    language: str | None = None
+    """The language that the owner speaks mostly."""
 
 
 @dataclass(slots=True)
@@ -271,6 +274,15 @@ def _with_value(plan: Plan, candidate: Candidate, draft: MemoryDraft, given: Rec
     active = sorted((each for each in own if each.state == "active"), key=lambda each: (each.valid_from, each.id))
     planned = [each for each in plan.drafts if each.matter and each.speaker == draft.speaker and each.state == "active"]
     settled = settle(candidate, [*active, *planned], language)
+    if candidate.holds == "own" and settled.repeats is None and is_doubtful(candidate):
+        doubted: list[MemoryDraft | MemoryRecord] = [*own]
+        doubted += [each for each in plan.drafts if each.matter and each.speaker == draft.speaker]
+        if not any(_confirms(candidate, each, language) for each in doubted):
+            plan.drafts.append(replace(draft, state="expired", valid_to=said, reason=DOUBTED))
+            plan.supersedes.append(())
+            return True
+        candidate, draft = candidate._replace(confidence=SURE), replace(draft, confidence=SURE, times=2)
+        settled = settle(candidate, [*active, *planned], language)
     touched = (*settled.replaces, *settled.ends)
     if any(isinstance(each, MemoryDraft) and max(each.sources) < candidate.last for each in touched):
         return False
@@ -306,6 +318,12 @@ def _with_value(plan: Plan, candidate: Candidate, draft: MemoryDraft, given: Rec
     if any(each.trust == "stated" for each in replaced):
         plan.restated.append(candidate.quote)
     return True
+
+
+def _confirms(candidate: Candidate, known: MemoryDraft | MemoryRecord, language: str) -> bool:
+    """Return whether a doubtful value was told before, in another message."""
+    is_other = known.reason == DOUBTED and candidate.last not in known.sources and known.subject == candidate.subject
+    return is_other and same_value(candidate.value or "", known.value or "", language)
 
 
 def _with_relation(
@@ -428,11 +446,18 @@ def _draft(candidate: Candidate, given: ReconcileInput, quarantine: str | None) 
         kind=INSTRUCTION if candidate.request else candidate.kind,
         about=candidate.about or whom(candidate.text, candidate.subject, candidate.speaker, given.owner, given.people),
         said_at=candidate.said,
-        language=candidate.language or guess_language(candidate.quote or candidate.text, names=candidate.speaker.names),
+        language=candidate.language or _language_of(candidate, given),
         confidence=candidate.confidence,
         matter=candidate.matter,
         value=candidate.value,
     )
+
+
+def _language_of(candidate: Candidate, given: ReconcileInput) -> str:
+    words = candidate.quote or candidate.text
+    if given.language is None or candidate.speaker.id != given.owner.id:
+        return guess_language(words, names=candidate.speaker.names)
+    return language_told(words, given.language) or given.language
 
 
 def _planned_before(candidate: Candidate, draft: MemoryDraft, given: ReconcileInput, plan: Plan) -> bool:

@@ -256,6 +256,10 @@ def _quoted(
     if ruled and _content(told, language) < _ENOUGH_WORDS:
         return []
     first, end = telling.index(True), len(telling) - telling[::-1].index(True)
+    # "An angel. She gave us the keys": a word or two that begin a reply tell nothing.
+    replies = previous is not None and _answers(message, previous)
+    while replies and first < end - 1 and _content(_DIGITS.sub("", sentences[first]), language) < _LEAST_WORDS:
+        first += 1
     hidden = _is_hidden(message, previous)
     if hidden:
         first = _first_alone(sentences, first, language, answers=_asks(previous))

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
-from aforesaid.domain.memory import ENDED, INSTRUCTION, LAPSED, MemoryDraft, MemoryRecord
+from aforesaid.domain.memory import ENDED, INSTRUCTION, LAPSED, PASSED, MemoryDraft, MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.extras import re
 from aforesaid.facts.candidate import Candidate, statement_in
@@ -25,7 +25,7 @@ from aforesaid.text.sentences import begins_with_pronoun, is_question, length_in
 from aforesaid.text.words import fold, words_of
 
 _OPPOSITE: Final = {"like": "dislike", "dislike": "like", "hobby": "dislike"}
-_SURE: Final = 0.6
+SURE: Final = 0.6
 """Least confidence of a value that takes the place of another one."""
 _CORRECTED: Final = 20
 """Messages in which something was said that a correction may mean without naming it."""
@@ -39,10 +39,16 @@ _SHORT: Final = 9
 _LAPSES: Final = {"event": timedelta(days=30), "condition": timedelta(days=60)}
 """How long an event without a date, and an illness that passes, are current."""
 _LEAST_LAPSE: Final = min(_LAPSES.values())
-_DOUBTFUL: Final = 0.56
+_PLAIN: Final = 0.75
 """Confidence below which a quote"""
-_DOUBTFUL_LAPSES: Final = timedelta(days=90)
+_QUOTE_LAPSES: Final = timedelta(days=90)
 """lapses after this time."""
+_PLAIN_LAPSES: Final = timedelta(days=365)
+"""When others lapse. What lasts becomes a value; what was said in passing tells of its day."""
+_AFTERWARDS: Final = timedelta(days=1)
+"""How long what was to come is current after its date."""
+_KEPT_OTHERWISE: Final = frozenset({"reminder", "task"})
+"""Categories whose memories are done or expire for themselves."""
 _CLAUSES: Final = re.compile(r"[,;:()–—]+\s|\s-\s")
 
 _CACHED: Final = 4_096
@@ -101,10 +107,16 @@ def settle(candidate: Candidate, known: Sequence[Known], language: str) -> Settl
         less = _corrected(candidate, others)
     elif _takes_the_place(candidate, less, language):
         less = [*less, *(each for each in others if candidate.matter != "diet" or pattern("diet").search(_value(each)))]
-    if len(less) > len(refined) and (candidate.confidence or 0.0) < _SURE and not candidate.corrects:
+    if len(less) > len(refined) and (candidate.confidence or 0.0) < SURE and not candidate.corrects:
         # What is not sure takes the place of nothing.
         return Settled(is_stored=False)
     return Settled(replaces=tuple(less), ends=tuple(opposite))
+
+
+def is_doubtful(candidate: Candidate) -> bool:
+    """Return whether a value is not sure enough to be known after one message. Allergies are: missing one does harm."""
+    sure = candidate.matter in {None, "allergy"} or candidate.confidence is None
+    return not sure and (candidate.confidence or 0.0) < SURE
 
 
 def ended(memory: MemoryRecord, candidate: Candidate) -> MemoryRecord:
@@ -136,7 +148,13 @@ def over_by(messages: Sequence[Message], known: Sequence[Known], person: Person)
         return
     newest = max(each.at for each in said)
     for each in own:
-        if id(each) in over or newest - _seen(each) <= _LEAST_LAPSE:
+        if id(each) in over:
+            continue
+        if _has_passed(each, newest):
+            assert each.event is not None  # noqa: S101 - what has passed has a date
+            yield Over(each, each.event.end, PASSED)
+            continue
+        if newest - _seen(each) <= _LEAST_LAPSE:
             continue
         if (kept := _kept(each)) is not None and newest - _seen(each) > kept:
             yield Over(each, _seen(each) + kept, LAPSED)
@@ -184,6 +202,13 @@ def _says_open(text: str) -> bool:
     return pattern("open").search(text) is not None
 
 
+def _has_passed(each: Known, now: datetime) -> bool:
+    """Return whether something was to come when it was told, and its date is over."""
+    if each.event is None or each.trust == "stated" or each.kind == INSTRUCTION or each.category in _KEPT_OTHERWISE:
+        return False
+    return each.event.end > _seen(each) and each.event.end + _AFTERWARDS < now
+
+
 def _kept(each: Known) -> timedelta | None:
     """Return how long something is current without being mentioned; None for always."""
     if each.trust == "stated" or (isinstance(each, MemoryRecord) and each.times > 1):
@@ -193,8 +218,9 @@ def _kept(each: Known) -> timedelta | None:
         return _LAPSES.get(each.matter) if passes else None
     if _is_open(each):
         return _REMAINS_OPEN
-    quoted = each.category == "fact" and each.event is None and each.kind != INSTRUCTION
-    return _DOUBTFUL_LAPSES if quoted and each.confidence is not None and each.confidence < _DOUBTFUL else None
+    if each.category != "fact" or each.kind == INSTRUCTION or each.confidence is None:
+        return None
+    return _QUOTE_LAPSES if each.confidence < _PLAIN else _PLAIN_LAPSES
 
 
 def _seen(each: Known) -> datetime:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
 from aforesaid.domain.checks import to_zone
-from aforesaid.domain.memory import Event, MemoryRecord
+from aforesaid.domain.memory import DOUBTED, ENDED, Event, MemoryRecord
 from aforesaid.domain.scope import Scope
 from aforesaid.profiles import Profile
 from aforesaid.profiles.effective import settings_of, zone_from
@@ -36,9 +36,14 @@ def overlaps(event: Event, since: datetime | None, until: datetime | None) -> bo
 
 
 def _counts(memory: MemoryRecord) -> bool:
-    if memory.kind == "reminder":
+    if memory.kind == "reminder" or memory.reason == DOUBTED or _was_cancelled(memory):
         return False
     return memory.state in {"active", "expired"} or (memory.state == "superseded" and _was_over(memory))
+
+
+def _was_cancelled(memory: MemoryRecord) -> bool:
+    event, ended = memory.happened, memory.valid_to
+    return memory.reason == ENDED and event is not None and ended is not None and ended < event.start
 
 
 def _was_over(memory: MemoryRecord) -> bool:

@@ -8,7 +8,8 @@ data (`matters/`).
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta, tzinfo
 from difflib import SequenceMatcher
@@ -65,6 +66,10 @@ _LONGEST_ENDING: Final = 4
 _A_WORD: Final = r"[^\s.,;:!?،。、，？！\"'“”«»„()]+"
 HEALTH: Final = frozenset({"allergy", "condition", "medicine", "diet"})
 _BODILY: Final = HEALTH | {"age"}
+_ILL: Final = frozenset({"allergy", "condition"})
+"""What is not doubted where somebody says it of themselves in plain words,"""
+_PLAINLY_ILL: Final = 0.75
+"""with at least this certainty."""
 _THIRD: Final = frozenset({
     "english", "german", "french", "spanish", "italian", "portuguese", "dutch", "polish", "russian",
 })  # fmt: skip
@@ -119,6 +124,8 @@ _SURELY_ASKS: Final = 0.5
 _SHORT_ANSWER: Final = 8
 """Maximum words of a message that is read after the question before it."""
 _LONGEST_QUESTION: Final = 160
+_MOST_COUNTED: Final = 240
+"""Characters of a message that count for the language of its author."""
 _SHORT_NAME: Final = 3
 _WITHOUT_I: Final = frozenset({"polish", "turkish", "hindi", "korean", "japanese", "chinese", "arabic", "russian"})
 """Languages in which sentences often name nobody, or in which words are not separated."""
@@ -130,6 +137,8 @@ _SMALL_NATIONS: Final = frozenset({"italian", "spanish", "portuguese", "french",
 """Languages that write nationalities small, so that a capital after "I am" begins a name."""
 _ANYWHERE: Final = frozenset({"event", "goal", "phone", "email", "address"})
 """What need not be told of its author to be the author's."""
+_BESIDE: Final = 12
+"""Characters behind a place in which it is said to be where somebody moved to."""
 _BETWEEN: Final = 16
 """Maximum characters between the parts of one value."""
 _FOR_LIFE: Final = frozenset({"child", "parent", "sibling", "relative"})
@@ -302,16 +311,22 @@ def by_values(
     owner: Person,
     zone: tzinfo,
     known: Sequence[MemoryRecord] = (),
+    usual: str | None = None,
 ) -> list[Candidate]:
-    """Return the values that messages of the owner tell. `readings` are those of `composed`, by sequence number."""
+    """Return the values that messages of the owner tell. `readings` are those of `composed`, by sequence number.
+
+    `usual` is the language that the owner speaks mostly: values are labelled in it.
+    """
     found: list[Candidate] = []
+    named = {name for person in people.values() if person.id != owner.id for name in map(fold, person.names)}
+    named |= {fold(name) for each in known if each.state == "active" for name in _names_in(each)}
     words = {fold(word) for each in known if each.value and each.state == "active" for word in each.value.split()}
     for message in messages:
         reading, before = readings.get(message.seq), len(found)
         if reading is None or message.role != "user" or message.author != owner.id:
             continue
         text, speaker = composed(message), by_id(people, message.author)
-        language = language_told(text) or guess_language(text, names=speaker.names)
+        language = language_told(text, usual) or usual or guess_language(text, names=speaker.names)
         corrects = reading.intents.best == "correct"
         told = [*told_in(text, reading, language, words)]
         mended = _corrected(text, told, known, message.author, language)
@@ -321,8 +336,10 @@ def by_values(
         # "I love hiking but hate crowds": the verb beside it says what is liked.
         told = [each for each in told if not any(_opposite(each, other) or _names(other, each) for other in plainly)]
         told += plainly
+        named |= {name for each in told if each.matter in LIVING for name in _folded_names(each.value, language)}
+        told = _one_of_each([_of_whom(each, named, language) for each in told], language)
         found += [
-            _candidate(each, message, speaker, language, zone)._replace(corrects=corrects, language=language)
+            _candidate(each, message, speaker, usual or language, zone)._replace(corrects=corrects, language=language)
             for each in told
         ]
         words |= {fold(word) for each in told for word in each.value.split()}
@@ -339,7 +356,7 @@ def by_values(
             found[before:] = [each for each in found[before:] if (each.matter, each.value) not in ended]
             its = found[before:]
             found += [
-                _candidate(each, message, speaker, language, zone)._replace(language=language)
+                _candidate(each, message, speaker, usual or language, zone)._replace(language=language)
                 for each in (*_implied(text, own, language), *finished)
                 if not any(
                     other.matter == each.matter
@@ -359,6 +376,90 @@ def by_values(
                 if not any(each.matter == matter and each.holds == "own" for each in found[before:])
             ]
     return found
+
+
+def usual_language(messages: Iterable[Message], owner: Person, known: Iterable[MemoryRecord] = ()) -> str | None:
+    """Return the language of most of what somebody wrote; without any, of what is known of them."""
+    counted = Counter[str]()
+    for message in messages:
+        if message.role == "user" and message.author == owner.id:
+            language = language_told(message.text)
+            counted[language or ""] += min(len(message.text), _MOST_COUNTED) if language else 0
+    if not counted.total():
+        counted.update(each.language for each in known if each.language and each.speaker == owner.id)
+    return counted.most_common(1)[0][0] if counted.total() else None
+
+
+def _names_in(memory: MemoryRecord) -> Iterator[str]:
+    """Yield the names of people and pets that a value tells."""
+    if memory.about is not None:
+        yield memory.about
+    if memory.matter in LIVING and memory.value is not None:
+        yield from _folded_names(memory.value, memory.language or "english")
+
+
+def _folded_names(value: str, language: str) -> Iterator[str]:
+    name = " ".join(word for word in value.split() if not only_titles(word, language))
+    if language in UNSPACED_LANGUAGES:
+        found = [title for title in matters(language).titles if title in name]
+        name = name.replace(max(found, key=len, default=""), "", 1).strip("の的 ") if found else name
+    if len(name) > 1:
+        yield fold(name)
+    # "compadre Chema"
+    yield from (fold(word) for word in name.split() if word[:1].isupper() and len(word) > 1)
+
+
+def _of_whom(told: Told, named: Collection[str], language: str) -> Told | None:
+    """Return a value with whom it is about if its sentence begins with a known name: "Tom is allergic to nuts".
+
+    None for what a name is taken for, as in "I take Tom to school".
+    """
+    if told.matter in LIVING:
+        return told
+    value = fold(told.value)
+    if value in named and told.matter != "name":
+        return None
+    if told.matter == "name":
+        is_somebody = told.about is None and any(only_titles(word, language) for word in told.value.split())
+        return None if is_somebody else told
+    if told.matter in _ANYWHERE or told.about is not None or told.holds != "own":
+        return told
+    words = words_of(told.sentence)
+    if _says_i(words, language) or pattern("we").search(told.sentence):
+        return told
+    spaced = language not in UNSPACED_LANGUAGES
+    for name in named:
+        begins = words[: len(name.split())] == name.split() if spaced else fold(told.sentence).startswith(name)
+        if begins and len(name) > 1:
+            return told._replace(about=told.sentence.lstrip(_EDGES)[: len(name)])
+    return told
+
+
+def _one_of_each(told: Iterable[Told | None], language: str) -> list[Told]:
+    """Return values with the surest one of each matter that has one at a time, unless one comes to the other."""
+    found = [each for each in told if each is not None]
+    best: dict[tuple[str, str | None], Told] = {}
+    for each in found:
+        if each.matter in SINGLE and each.holds == "own":
+            key = (each.matter, each.about)
+            best[key] = max(best.get(key, each), each, key=lambda one: one.certainty)
+
+    def is_one(each: Told) -> bool:
+        if each.matter not in SINGLE or each.holds != "own":
+            return True
+        other = best[each.matter, each.about]
+        # "I live in Bern and Rome"
+        is_list = other.sentence == each.sentence and pattern("and").search(_between(each, other)) is not None
+        return other is each or is_list or adds(each.sentence, language)
+
+    return list(filter(is_one, found))
+
+
+def _between(one: Told, other: Told) -> str:
+    """Return the few words between two values of a sentence; empty if there are more."""
+    first, second = sorted((one.value, other.value), key=one.sentence.find)
+    between = one.sentence.partition(first)[2].partition(second)[0]
+    return between if len(between) <= _BETWEEN else ""
 
 
 def _corrected(
@@ -434,7 +535,9 @@ def _plainly(text: str, reading: Reading, language: str, told: Sequence[Told]) -
                 words = _whole(mark, sentence, language).words
                 words = " ".join(filter(None, (words, match.groupdict().get("v2") and match["v2"].strip(_EDGES))))
                 if words and not any(each.matter == matter and words in each.value for each in told):
-                    yield Told(cast("Matter", matter), words, "own", None, _MOVED, sentence)
+                    # Patterns find a verb in a story, too: what tells something as a whole says it plainly.
+                    sure = reading.tells >= _PLAINLY or matter == "home"
+                    yield Told(cast("Matter", matter), words, "own", None, _MOVED if sure else _DOUBTED, sentence)
 
 
 def _opposite(one: Told, other: Told) -> bool:
@@ -632,7 +735,13 @@ def told_in(text: str, reading: Reading, language: str, known: Collection[str] =
         is_plain = mark is moved and not pattern("not").search(_sentence_at(text, mark.start))
         if is_plain:
             return mark._replace(certainty=max(mark.certainty, _MOVED))
-        return mark if mark.right >= _SURELY_RIGHT else mark._replace(certainty=min(mark.certainty, _DOUBTED))
+        is_plainly_ill = mark.slot in _ILL and mark.certainty >= _PLAINLY_ILL and mark.holds == "own"
+        if is_plainly_ill and _says_i(words_of(_sentence_at(text, mark.start)), language):
+            return mark
+        if mark.right < _SURELY_RIGHT:
+            return mark._replace(certainty=min(mark.certainty, _DOUBTED))
+        # What is judged to be right is not doubted for its matter.
+        return mark._replace(certainty=max(mark.certainty, _MOVED)) if mark.holds == "own" else mark
 
     marks = [_whole(surer(mark), text, language) for mark in reading.marks if is_sure(mark)]
     joking = is_joke(text)
@@ -712,7 +821,8 @@ def _is_target(mark: Mark, text: str) -> bool:
     if pattern("now").search(clause) and mark.slot == "home":
         # "I moved, and now I live in Porto"
         return says_move(_sentence_at(text, mark.start))
-    towards = pattern("towards").search(before) or pattern("arrived").match(text, mark.end)
+    # In languages without spaces a mark may have some of the words behind the place.
+    towards = pattern("towards").search(before) or pattern("arrived").search(text[mark.start : mark.end + _BESIDE])
     return towards is not None and says_move(clause + mark.words + _CLAUSES.split(after)[0])
 
 
@@ -806,6 +916,11 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
         stripped = _without_particle(stripped, slot)
     elif language in _ENDINGS:
         stripped = _ENDINGS[language].sub("", stripped) or stripped
+    if slot in LIVING and language not in UNSPACED_LANGUAGES:
+        stripped = _without_fillers(stripped, language)
+    elif slot in {"home", "from"} and language in _THIRD and stripped[:1].isupper():
+        # "Burg macht", but "Frankfurt am Main"
+        stripped = re.sub(r"(?: [^\W\d_A-ZÀ-ÖØ-ÞĀ-ſА-ЯЁ][^\sA-Z]*)+$", "", stripped)
     start += words.find(stripped) if stripped else 0
     end = start + len(stripped)
     if slot in LIVING and only_titles(stripped, language):
@@ -846,7 +961,7 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
             start = start - len(clause) + denied.start()
             stripped = text[start:end]
     sentence = _sentence_at(text, start)
-    if slot in LIVING and holds != "other" and _is_theirs(_CLAUSES.split(text[:start])[-1], language):
+    if slot in LIVING and holds != "other" and _is_theirs(before + "".join(stripped.rpartition(" ")[:2]), language):
         # "Inês visits with her son", "said that her cat is called Ministro"
         return mark._replace(words="")
     if slot in PEOPLE and holds != "other" and not _is_mine(mark, stripped, sentence, language):
@@ -883,11 +998,31 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
         holds = "own"
     if holds == "over" and (pattern("not_over").search(sentence) or _is_subject(mark, text, language)):
         return mark._replace(words="")
+    if slot == "from" and pattern("i_am").search(text[:start]):
+        mark = mark._replace(certainty=max(mark.certainty, _MOVED))
     if slot in {"from", "allergy"} and pattern("i_am").search(text[:start]):
         # "Sono Orsola e sono allergica", "أنا سارة" and not "أنا مصرية"
         is_name = language in _SMALL_NATIONS and stripped.istitle()
         slot = "name" if is_name or (language == "arabic" and stripped[-1:] not in "يةى") else slot
     return mark._replace(start=start, end=end, words=stripped, slot=slot, holds=holds)
+
+
+def _without_fillers(value: str, language: str) -> str:
+    """Return who somebody is without the words around it that name nobody: "my mother now" is the mother."""
+    lists = vocabulary(language)
+    dull = stop_words(language) | lists.dull | lists.times | lists.first_person
+    words = value.split()
+    if not any(only_titles(word, language) for word in words):
+        return value
+    if any(word.istitle() for word in words):
+        # "my daughter Nur rang"
+        while words and words[-1].islower() and not only_titles(words[-1], language):
+            words.pop()
+    while words and not only_titles(words[-1], language) and (fold(words[-1]) in dull and not words[-1].istitle()):
+        words.pop()
+    while words and not only_titles(words[0], language) and (fold(words[0]) in dull and not words[0].istitle()):
+        words.pop(0)
+    return " ".join(words) if " ".join(words) in value else value
 
 
 def _without_particle(value: str, slot: str) -> str:
@@ -1012,6 +1147,9 @@ def _values(text: str, marks: Sequence[Mark], language: str) -> Iterator[Told]:
             if somebody is not None and (mark.slot == "name" or somebody == ""):
                 continue
             about = somebody
+        elif mark.slot == "goal" and _subject(_sentence_at(text, mark.start), language) is not None:
+            # "They want a final meter reading"
+            continue
         for each in told:
             if 0 < len(each.words) <= VALUE_CHARACTERS and _says_something(each.slot, each.words, language):
                 matter, sentence = cast("Matter", each.slot), _sentence_at(text, each.start)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.memory import DOUBTED, MemoryRecord
 from aforesaid.server.languages import current, plural
 from aforesaid.server.panel.view import Looking, Person, View
 
@@ -88,7 +88,7 @@ async def of_space(view: Looking) -> Response:
         memories += some
         if len(some) < _AT_ONCE:
             break
-    memories = [memory for memory in memories if memory.state in _SHOWN_STATES]
+    memories = [memory for memory in memories if _is_shown(memory)]
     people = [memory.user for memory in memories]
     await view.look_up({*people, *(memory.about for memory in memories if memory.about)})
     return view.page("graph.html", graph=drawn(view, memories, people, None))
@@ -96,7 +96,7 @@ async def of_space(view: Looking) -> Response:
 
 @router.get("/person/graph")
 async def of_person(person: Person) -> Response:
-    memories = [each for each in await person.memory.memories(active=None) if each.state in _SHOWN_STATES]
+    memories = [each for each in await person.memory.memories(active=None) if _is_shown(each)]
     await person.view.look_up(memory.about for memory in memories if memory.about)
     people = [memory.about for memory in memories]
     return await person.page("person/graph.html", tab="graph", graph=drawn(person.view, memories, people, person.user))
@@ -147,6 +147,11 @@ def drawn(view: View, memories: Sequence[MemoryRecord], people: Sequence[str | N
     worth = {each: found for each, found in of_what.items() if each.matter or len(found) >= _LEAST_TIMES}
     written = tuple(_written(month) for month in months)
     return Graph(written, rows(of_whom, of_people=True), rows(worth, of_people=False), len(memories))
+
+
+def _is_shown(memory: MemoryRecord) -> bool:
+    """Return whether a memory is or was believed."""
+    return memory.state in _SHOWN_STATES and memory.reason != DOUBTED
 
 
 def _subjects(memory: MemoryRecord) -> Iterator[Subject]:
