@@ -121,7 +121,8 @@ class Model:
         self._messages[seq] = replace(stored_message(draft, seq, session, b""), replaced=draft.is_tombstone)
         self._users.add(scope[:2])
         if before is not None:
-            self._messages[before.seq] = replace(before, replaced=True)
+            # Placing the new version may have joined the session of the one before to another.
+            self._messages[before.seq] = replace(self._messages[before.seq], replaced=True)
             old = {each.seq for each in self.versions_of(scope, [seq]) if each.replaced and each.text != draft.text}
             self._deactivate(scope, set() if draft.is_tombstone else old, EDITED)
         return self._messages[seq], "Stored"

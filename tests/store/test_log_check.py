@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 import aforesaid
-from aforesaid.errors import StoreDamaged
+from aforesaid.errors import StoreDamaged, StoreError
 from aforesaid.portability.migrating import repair
 from aforesaid.store.sqlite.verify import refuse_damaged_log
 
@@ -120,3 +120,14 @@ async def test_a_log_that_another_process_is_writing_is_not_refused(tmp_path: Pa
         for number in range(50):
             await memory.user("ann").add("user", f"Number {number}.")
             refuse_damaged_log(path)
+
+
+@pytest.mark.defect("W5")
+async def test_the_log_of_a_database_that_cannot_be_read_stays(tmp_path: Path) -> None:
+    path = await crashed(tmp_path)
+    log = path.with_name("m.db-wal")
+    before = log.read_bytes()
+    path.write_bytes(bytes(100) + path.read_bytes()[100:])
+    with pytest.raises(StoreError):
+        await read_back(path)
+    assert log.read_bytes() == before

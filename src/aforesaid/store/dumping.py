@@ -87,7 +87,8 @@ def _by_owner(text: str, name: str) -> str:
 
 _OWNER: Final = "[[x.space, x.owner ~ p.space, p.name]]"
 _JOIN: Final = "[[ ~  JOIN person p ON p.id = x.owner]]"
-_FACTS: Final = f"SELECT {_OWNER}, {TEXT_OF_FACTS}, x.version, x.created_at, x.cause, x.owner FROM facts x{_JOIN}"
+_TEXT: Final = TEXT_OF_FACTS.format("x.space")
+_FACTS: Final = f"SELECT {_OWNER}, {_TEXT}, x.version, x.created_at, x.cause, x.owner FROM facts x{_JOIN}"
 _FORGOTTEN: Final = f"SELECT {_OWNER}, x.words, x.up_to, x.id FROM tombstone x{_JOIN}"
 _SETTINGS: Final = f"SELECT {_OWNER}, x.key, [[x.value::text ~ x.value]], x.updated_at, x.owner FROM setting x{_JOIN}"
 _USERS: Final = """

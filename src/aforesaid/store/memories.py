@@ -450,15 +450,20 @@ class UnextractedUsers(Question[list[Unextracted]]):
         ]
 
 
-_CURRENT_LINES: Final = f"SELECT number, text FROM fact WHERE {OWNED} AND until IS NULL ORDER BY number"
+_LINES: Final = f"""
+SELECT number, text, until FROM fact
+ WHERE {OWNED} AND (until IS NULL OR number = (SELECT max(number) FROM fact WHERE {OWNED})) ORDER BY number
+"""
+"""The lines of the newest version, and the last line that was ever stored."""
 TEXT_OF_FACTS: Final = """
 coalesce(x.text, (SELECT [[string_agg(l.text, E'\\n' ORDER BY l.number)
     ~ group_concat(l.text, char(10) ORDER BY l.number)]] FROM fact l
-     WHERE [[l.space = x.space AND ]]l.owner = x.owner AND l.since <= x.version
+     WHERE [[l.space = {0} AND ]]l.owner = x.owner AND l.since <= x.version
        AND (l.until IS NULL OR l.until > x.version)), '')
 """
-"""The text of a version of facts `x`, which is made of lines."""
-_FACTS: Final = f"SELECT {TEXT_OF_FACTS}, version, created_at, cause FROM facts x WHERE {OWNED} ORDER BY version"
+"""The text of a version of facts `x`, which is made of lines. Citus asks one shard where the space {0} is bound."""
+_OWN_FACTS: Final = TEXT_OF_FACTS.format("$1")
+_FACTS: Final = f"SELECT {_OWN_FACTS}, version, created_at, cause FROM facts x WHERE {OWNED} ORDER BY version"
 
 
 def _facts(scope: Scope, text: str) -> Answer[list[Facts]]:
@@ -607,8 +612,9 @@ def _add_facts(within: Transaction, facts: Facts, *, whole: bool = False) -> Ans
     if whole:
         return
     scope = facts.space, facts.user
-    stored = yield from rows(_CURRENT_LINES, *scope)
-    newest = yield from number(f"SELECT max(number) FROM fact WHERE {OWNED}", *scope)
+    found = yield from rows(_LINES, *scope)
+    newest = found[-1][0] if found else 0
+    stored = [(line, text) for line, text, until in found if until is None]
     lines = facts.text.split("\n") if facts.text else []
     gone, kept, place = [], 0, 0
     for text in lines:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import compress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
@@ -14,7 +15,7 @@ from aforesaid.domain.checks import moment
 from aforesaid.domain.memory import NoteKey, NoteMatch
 from aforesaid.domain.message import message_id
 from aforesaid.extras import np
-from aforesaid.store.columns import Columns, Growing, places_of
+from aforesaid.store.columns import Columns, Growing
 from aforesaid.store.vector_matrix import Few
 from aforesaid.text.languages import QueryWord, index_language, query_words, stop_words
 
@@ -225,7 +226,7 @@ class RankedNote(NamedTuple):
 
     def match(self, text: str, at: int, sources: Iterable[tuple[int, str | None]]) -> NoteMatch:
         """Return it with its text, its time (microseconds), and the messages that it stands for: number and id."""
-        ids = tuple(message_id(seq, given) for seq, given in sources)
+        ids = tuple([message_id(seq, given) for seq, given in sources])
         return NoteMatch(self.key, text, moment(at), ids, self.words, self.coverage, self.similarity)
 
 
@@ -255,30 +256,25 @@ def rank_notes(
     `having` tells which notes have each word of the query, `similar` how near those are that have a vector, and `notes`
     how many there are. With `active`, which is in order, no others are ranked.
     """
-    found = {word: np.unique(np.asarray(listed, dtype=np.int64)) for word, listed in having.items()}
-    rarity = {
-        word: math.log1p((notes - len(listed) + 0.5) / (len(listed) + 0.5)) if len(listed) <= notes else 0.0
-        for word, listed in found.items()
-    }
-    total = sum(rarity.values()) or 1.0
-    every = np.unique(np.concatenate([*found.values(), similar.notes]))
+    listed = [*having.values(), similar.notes]
+    kinds = np.repeat(np.arange(len(listed)), [len(each) for each in listed])
+    every, places = np.unique(np.concatenate(listed).astype(np.int64), return_inverse=True)
+    has = np.zeros((len(every), len(listed)), dtype=np.bool_)
+    has[places, kinds] = True
+    nearness = np.zeros(len(every))
+    nearness[places[len(places) - len(similar.notes) :]] = similar.values
+    counts = has[:, :-1].sum(axis=0)
+    rarity = np.log1p(np.maximum(notes - counts + 0.5, 0) / (counts + 0.5))
+    coverage = (has[:, :-1] * rarity).sum(axis=1) / (rarity.sum() or 1.0)
+    best = np.lexsort((-every, -coverage - nearness))
     if active is not None:
-        every = every[np.isin(every, active, assume_unique=True)]
-    if not len(every):
-        return
-    coverage, nearness = np.zeros(len(every)), np.full(len(every), np.nan)
-    has = {word: np.zeros(len(every), dtype=np.bool_) for word in found}
-    for word, listed in found.items():
-        there = places_of(listed, every)
-        has[word][there] = True
-        coverage[there] += rarity[word]
-    coverage /= total
-    nearness[places_of(similar.notes, every)] = similar.values[np.isin(similar.notes, every, assume_unique=True)]
+        best = best[have(active, every[best])]
     # There can be thousands, and few of them are wanted.
-    for place in np.lexsort((-every, -coverage - np.nan_to_num(nearness))).tolist():
-        words = tuple([word for word, those in has.items() if those[place]])
-        near = float(nearness[place])
-        yield RankedNote(int(every[place]), words, float(coverage[place]), None if math.isnan(near) else near)
+    for place in best.tolist():
+        *worded, near = has[place].tolist()
+        words = tuple(compress(having, worded))
+        similarity = float(nearness[place]) if near else None
+        yield RankedNote(int(every[place]), words, float(coverage[place]), similarity)
 
 
 MOST_HAVING: Final = 1_000

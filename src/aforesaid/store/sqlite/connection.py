@@ -297,6 +297,8 @@ def connect(path: Path, options: Options, *, create: bool) -> apsw.Connection:
         connection.create_scalar_function("index_terms", cast("Any", index_terms), 4, deterministic=True)
         connection.create_scalar_function("row_checksum", cast("Any", row_checksum), deterministic=True)
     except BaseException:
+        # Otherwise SQLite removes the write-ahead log with the last connection, though it could not read the database.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.close()
         raise
     return connection
