@@ -239,16 +239,17 @@ async def test_statements_are_prepared_and_those_that_were_not_used_for_long_are
 
 
 async def test_an_answer_that_nobody_waits_for_is_not_taken_for_that_of_another(store: PostgresStore) -> None:
-    async with store._database.pool.connection() as connection:
-        waiting = asyncio.create_task(connection.together([("SELECT 'late', pg_sleep(60)", ())]))
-        while connection.pgconn.transaction_status != psycopg.pq.TransactionStatus.ACTIVE:
-            await asyncio.sleep(0)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        assert connection.closed
+    query = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%%pg_sleep(60)%%' AND pid != pg_backend_pid()"
     with psycopg.connect(store.dsn, autocommit=True) as asking:
-        query = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%%pg_sleep(60)%%' AND pid != pg_backend_pid()"
+        async with store._database.pool.connection() as connection:
+            waiting = asyncio.create_task(connection.together([("SELECT 'late', pg_sleep(60)", ())]))
+            # A server forgets what it is asked to cancel before it has begun.
+            while asking.execute(query + " AND state = 'active'").fetchone() == (0,):
+                await asyncio.sleep(0.01)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            assert connection.closed
         # A busy server takes a while to see that nobody waits any more.
         until = time.monotonic() + 30
         while asking.execute(query + " AND state = 'active'").fetchone() != (0,):
