@@ -1,4 +1,4 @@
-"""Write docs/reference/requirements.md: every promise and every fixed defect, with the tests that cover them."""
+"""Write docs/reference/requirements.md: every promise, with the tests that cover it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 TESTS = ROOT / "tests"
 TARGET = ROOT / "docs/reference/requirements.md"
-HEADER = """# Promises and defects, and the tests that cover them
+HEADER = """# Promises and the tests that cover them
 
-Parts A to G list promises, each with the tests that are marked with its id (`@pytest.mark.req("A7")`). The last
-part lists confirmed defects, each with the tests that keep it fixed (`@pytest.mark.defect("P1")`).
-`make requirements` writes this page; a test fails when it is out of date, or when a promise has no test. `make prove`
-breaks the code on purpose and shows that these tests notice ([how](mutation-tests.md)).
+Each promise has the tests that are marked with its id (`@pytest.mark.req("A7")`). `make requirements` writes this
+page; a test fails when it is out of date, or when a promise has no test. `make prove` breaks the code on purpose and
+shows that these tests notice ([how](mutation-tests.md)). Confirmed defects are listed in `tests/requirements.toml`, and
+the tests that keep them fixed are marked too (`@pytest.mark.defect("P1")`).
 """
 PARTS = {
     "A": "External memory (profile `archive`)",
@@ -94,12 +94,6 @@ def page() -> str:
             lines.append(f"\n## {part}. {PARTS[part]}\n")
         lines.append(f"**{promise}** {said}\n")
         lines += [f"- `{each.removeprefix('tests/')}`" for each in tests.get(promise, ())]
-        lines.append("")
-    tests = marked("defect")
-    lines.append("\n## Confirmed defects\n")
-    for defect, said in defects().items():
-        lines.append(f"**{defect}** {said}\n")
-        lines += [f"- `{each.removeprefix('tests/')}`" for each in tests.get(defect, ["no test yet"])]
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import re
 import runpy
+from collections import Counter
 from pathlib import Path
 from typing import Any, Final, cast
 
 from aforesaid.memory import Memory
 from aforesaid.server import create_app
 
+_Field = tuple[str, str, str, str]
+"""A parameter or field of a body: its name, where it is, its type and its meaning."""
 PAGE: Final = Path(__file__).parent.parent / "docs" / "reference" / "rest.md"
-_OF_ALL: Final = frozenset({"400", "401", "403", "404", "409", "413", "415", "422", "429", "502", "503", "507"})
+_OF_ALL: Final = frozenset({"400", "401", "403", "404", "409", "412", "413", "415", "422", "429", "502", "503", "507"})
+_MANY: Final = 4
+"""A field that so many routes take alike is described once."""
+_NAMED: Final = re.compile(r"\[(\w+)\]\(#values\)")
 _HEAD: Final = """# REST API
 
 <!-- Written by `make rest`; a test fails when it is not up to date. -->
 
-`aforesaid serve` listens on `http://127.0.0.1:5002`. Every request needs a key: `Authorization: Bearer …`. [Access
-control](../explanation/access-control.md) explains keys and roles, and [Run the
-server](../how-to/run-the-server.md) shows how to start. Client generators can use the OpenAPI description at
-`/openapi.json`.
+`aforesaid serve` listens on `http://127.0.0.1:5002`. Every request needs a key: `Authorization: Bearer …`. [Run the
+server](../how-to/run-the-server.md) shows how to start it and make keys. Client generators can use the OpenAPI
+description at `/openapi.json`.
 
 **Errors** are problem details (`application/problem+json`) with `type` (such as `urn:aforesaid:problem:conflict`),
 `title`, `status` and `detail`. If fields of the request are invalid, `errors` names them (at most 100): `where` is the
@@ -51,19 +57,41 @@ changed in the meantime.
 
 
 def reference() -> str:
-    """Return the page."""
+    """Return the page: what many routes share, the routes, and the values that they return."""
     schema = create_app(cast("Memory", None)).openapi()
+    routes = [
+        (operation.get("tags", ["other"])[0], f"{method.upper()} {path}", operation)
+        for path, methods in schema["paths"].items()
+        for method, operation in methods.items()
+    ]
+    fields = {name: _fields(schema, operation) for _, name, operation in routes}
+    times = Counter(field for each in fields.values() for field in each)
+    shared = [field for field, number in times.items() if number >= _MANY]
     groups: dict[str, list[str]] = {}
-    for path, methods in schema["paths"].items():
-        for method, operation in methods.items():
-            tag = operation.get("tags", ["other"])[0]
-            groups.setdefault(tag, []).append(_operation(schema, method.upper(), path, operation))
+    for tag, name, operation in routes:
+        groups.setdefault(tag, []).append(_operation(schema, name, operation, fields[name], shared))
     parts = [f"## {tag.capitalize()}\n\n" + "\n".join(entries) for tag, entries in groups.items()]
-    return _HEAD + "\n" + "\n".join(parts)
+    head = "## What many routes take\n\n" + "\n".join(_table(shared)) + "\n"
+    return _HEAD + "\n" + "\n".join([head, *parts, _values(schema, "".join(parts))])
 
 
-def _operation(schema: dict[str, Any], method: str, path: str, operation: dict[str, Any]) -> str:
-    lines = [f"### {method} {path}", "", _flowing(operation["description"]), ""]
+def _values(schema: dict[str, Any], text: str) -> str:
+    """Return the fields of every value that the text names, and of those that are in these."""
+    shapes = {name.removesuffix("Shape"): each for name, each in schema["components"]["schemas"].items()}
+    rows: dict[str, str] = {}
+    waiting = re.findall(_NAMED, text)
+    while waiting:
+        name = waiting.pop(0)
+        if name not in rows:
+            inner = {key: _type(schema, each) for key, each in shapes[name]["properties"].items()}
+            of_values = {key: each for key, each in inner.items() if re.search(_NAMED, each)}
+            rows[name] = ", ".join(f"`{key}`" + (f" ({of_values[key]})" if key in of_values else "") for key in inner)
+            waiting += re.findall(_NAMED, " ".join(of_values.values()))
+    table = [f"| {name} | {_NAMED.sub(lambda found: found[1], rows[name])} |" for name in sorted(rows)]
+    return "\n".join(["## Values", "", "| value | fields |", "|---|---|", *table]) + "\n"
+
+
+def _fields(schema: dict[str, Any], operation: dict[str, Any]) -> list[_Field]:
     fields = [
         (
             each["name"],
@@ -81,15 +109,31 @@ def _operation(schema: dict[str, Any], method: str, path: str, operation: dict[s
             (name, inner, name in shape.get("required", ()), inner.get("description", ""), "body")
             for name, inner in shape["properties"].items()
         ]
-    if fields:
-        lines += ["| name | in | type | meaning |", "|---|---|---|---|"]
-        lines += [
-            f"| `{name}`{' (required)' if required else ''} | {where} | {_type(schema, inner)} | {_cell(words)} |"
-            for name, inner, required, words, where in fields
-        ]
-        lines.append("")
-    lines.append(f"Answers {', '.join(_answers(schema, operation))}.")
+    return [
+        (
+            f"`{name}`{' (required)' if required else ''}",
+            where,
+            _type(schema, inner) if required else _type(schema, inner).removesuffix(" or null"),
+            _cell(words),
+        )
+        for name, inner, required, words, where in fields
+    ]
+
+
+def _operation(
+    schema: dict[str, Any], name: str, operation: dict[str, Any], fields: list[_Field], shared: list[_Field]
+) -> str:
+    lines = [f"### {name}", "", _flowing(operation["description"]), ""]
+    if own := [each for each in fields if each not in shared]:
+        lines += [*_table(own), ""]
+    also = ", ".join(each[0] for each in fields if each in shared)
+    takes = f"{'Also takes' if own else 'Takes'} {also}. " if also else ""
+    lines.append(f"{takes}Answers {', '.join(_answers(schema, operation))}.")
     return "\n".join(lines) + "\n"
+
+
+def _table(fields: list[_Field]) -> list[str]:
+    return ["| name | in | type | meaning |", "|---|---|---|---|", *(f"| {' | '.join(each)} |" for each in fields)]
 
 
 def _answers(schema: dict[str, Any], operation: dict[str, Any]) -> list[str]:
@@ -114,7 +158,7 @@ def _type(schema: dict[str, Any], shape: dict[str, Any]) -> str:
         name = shape["$ref"].rpartition("/")[2]
         inner = schema["components"]["schemas"][name]
         if "properties" in inner:
-            return f"{name.removesuffix('Shape')} ({', '.join(f'`{each}`' for each in inner['properties'])})"
+            return f"[{name.removesuffix('Shape')}](#values)"
         return _type(schema, inner)
     if "enum" in shape or "const" in shape:
         return ", ".join(f"`{each}`" for each in shape.get("enum", [shape.get("const")]))

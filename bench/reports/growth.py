@@ -75,23 +75,23 @@ def _short(given: float) -> str:
 
 
 def table(results: Figures) -> str:
-    """Return one table per kind of growth. Two figures are p50 and p99."""
-    made = []
-    for way, found in results["ways"].items():
-        sizes = list(found)
-        made += [
-            f"### {WAYS[way][0].upper()}{WAYS[way][1:]}",
-            "",
-            "| stored | " + " | ".join(f"{int(size):,}" for size in sizes) + " | slope |",
-            "|---" * (len(sizes) + 2) + "|",
-        ]
-        for key, name in NAMES.items():
-            grown = slope(found, key)
-            figures = [_figure(found[size], key) for size in sizes]
-            if any(each != "–" for each in figures):
-                made.append(f"| {name} | " + " | ".join(figures) + f" | {'–' if grown is None else f'{grown:+.2f}'} |")
-        made.append("")
-    return "\n".join(made).rstrip()
+    """Return each figure at the largest size of each kind of growth, with its slope. Two figures are p50 and p99."""
+    ways = results["ways"]
+    made = [
+        f"| largest size, and slope | {' | '.join(WAYS[way] for way in ways)} |",
+        "|---" * (len(ways) + 1) + "|",
+        f"| stored | {' | '.join(f'{max(map(int, found)):,}' for found in ways.values())} |",
+    ]
+    for key, name in NAMES.items():
+        cells = [_largest(found, key) for found in ways.values()]
+        if any(each != "–" for each in cells):
+            made.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(made)
+
+
+def _largest(found: Figures, key: str) -> str:
+    figure, grown = _figure(found[max(found, key=int)], key), slope(found, key)
+    return figure if grown is None else f"{figure} ({grown:+.2f})"
 
 
 def charts(results: Figures) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import aforesaid
+from aforesaid.assistant import Assistant
 from aforesaid.bots import BotSession
 from aforesaid.models.embed import LocalEmbedder
 from bots.room import NOON, Room, incoming
@@ -184,3 +185,60 @@ async def test_questions_are_answered_and_not_noted(tmp_path: Path, told: str, a
     assert "Notiert" not in answer
     assert "Anotado" not in answer
     assert any(word in answer for word in ("peanuts", "12 May", "Tom", "Nüsse", "cacahuetes"))
+
+
+async def test_a_statement_that_sounds_like_a_question_is_noted(tmp_path: Path) -> None:
+    (answer,) = await live(tmp_path, ["Merhaba! Ben Deniz, İzmir'de köpeğim Pasha ile yaşıyorum"])
+    assert answer.startswith("Not ettim:")
+
+
+async def test_whether_somebody_has_a_pet_is_not_answered_with_an_allergy(tmp_path: Path) -> None:
+    _, answer = await live(tmp_path, ["Jestem uczulona na orzechy laskowe.", "czy mam psa?"])
+    assert "uczulona" not in answer
+    assert "orzechy" not in answer
+
+
+@pytest.mark.parametrize(
+    ("told", "asked", "foreign"),
+    [
+        ("나는 새우 알레르기가 있어.|우리 언니는 채식주의자야.", "나 채식주의자야?", "언니"),
+        ("我对花生过敏|我妈妈有高血压", "我有什么病", "妈妈"),
+        ("عندي حساسية من الفول السوداني|أخي مصاب بالسكري", "هل عندي سكري؟", "أخي"),
+    ],
+)
+async def test_what_is_asked_of_oneself_is_not_answered_with_somebody_else(
+    tmp_path: Path, told: str, asked: str, foreign: str
+) -> None:
+    *_, answer = await live(tmp_path, [*told.split("|"), asked])
+    assert foreign not in answer
+
+
+async def test_a_statement_that_is_surely_taken_for_a_question_is_noted_and_answers_later(tmp_path: Path) -> None:
+    noted, answer = await live(tmp_path, ["عندي قطة اسمها لولو", "ما اسم قطتي؟"])
+    assert noted.startswith("سجّلت")
+    assert "لولو" in answer
+
+
+@pytest.mark.defect("Q4")
+async def test_a_reminder_that_was_just_set_is_moved_by_a_pronoun(tmp_path: Path) -> None:
+    said = ["rappelle-moi demain à 18h d'appeler le véto", "décale-le à 19h", "quels sont mes rappels ?"]
+    *_, listed = await live(tmp_path, said, "fr")
+    assert "19:00" in listed
+    assert "18:00" not in listed
+
+
+async def test_that_a_store_is_in_memory_is_said_once() -> None:
+    async with aforesaid.connect(":memory:", embedder="none") as memory:
+        assistant = Assistant(memory)
+        replies = [
+            "".join([piece async for piece in assistant.reply(memory.user("ann"), text)]) for text in ("Hi", "Hello")
+        ]
+    assert "lost when the program ends" in replies[0]
+    assert "lost when the program ends" not in replies[1]
+
+
+@pytest.mark.defect("Q3")
+async def test_a_compound_is_forgotten_by_its_first_part(tmp_path: Path) -> None:
+    said = ["ich hab eine laktoseintoleranz", "vergiss das mit der laktose", "was darf ich nicht essen"]
+    *_, answer = await live(tmp_path, said)
+    assert "laktose" not in answer.casefold()

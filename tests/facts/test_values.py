@@ -17,7 +17,7 @@ from aforesaid.context.sections import Offers, RenderCache
 from aforesaid.domain.memory import ENDED, LAPSED, Matter, MemoryDraft
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.facts.describing import answer_from
+from aforesaid.facts.describing import answer_from, asked_for
 from aforesaid.facts.people import person_called
 from aforesaid.facts.settling import over_by
 from aforesaid.memory import Memory, UserMemory
@@ -347,10 +347,114 @@ async def test_a_question_for_a_matter_is_answered_with_what_holds_now(memory: M
 def test_what_is_asked_for_are_matters_whose_patterns_are_valid() -> None:
     table = tomllib.loads((files("aforesaid.facts") / "asked.toml").read_text(encoding="utf-8"))
     about = table.pop("about")
-    assert set(table) <= set(get_args(Matter))
+    whether = table.pop("whether")
+    assert set(table) | set(whether) <= set(get_args(Matter))
     assert set(about) - {"who"} <= set(get_args(Matter))
-    for found in table.values():
+    for found in (*table.values(), *whether.values(), *about.values()):
         re.compile("|".join(found))
+
+
+@pytest.mark.defect("Q2")
+@pytest.mark.parametrize(
+    ("matter", "questions"),
+    [
+        (
+            "pet",
+            (
+                "do i have a dog | hab ich eigentlich einen Hund | ¿Tengo perro | est-ce que j'ai un chat |"
+                " ho un cane | tenho cachorro | heb ik een hond | czy mam psa | jak ma na imię mój pies |"
+                " есть ли у меня собака | köpeğim var mı | هل عندي كلب | 我有狗吗 | 犬飼ってたっけ |"
+                " 나 강아지 키우나 | मेरे पास कुत्ता है"
+            ),
+        ),
+        (
+            "diet",
+            (
+                "am i vegetarian | bin ich Vegetarier | soy vegetariana | est-ce que je suis végétarienne |"
+                " sono vegetariana | sou vegano | ben ik vegetariër | jestem wegetarianką |"
+                " я вегетарианка | ben vejetaryen miyim | هل أنا نباتي | 我吃素吗 |"
+                " 私ってベジタリアンだっけ | 내가 채식주의자야 | मैं शाकाहारी हूँ"
+            ),
+        ),
+        (
+            "allergy",
+            (
+                "am I allergic to cats | bin ich gegen Nüsse allergisch | ¿soy alérgica a algo |"
+                " ai-je des allergies | ho allergie | tenho alergia | ben ik allergisch |"
+                " czy jestem uczulona na coś | у меня есть аллергия | alerjim var mı | هل عندي حساسية |"
+                " 我对花生过敏吗 | アレルギーあったっけ | 나 알레르기 있어 | मुझे किस चीज़ से एलर्जी है"
+            ),
+        ),
+        (
+            "child",
+            (
+                "do i have kids | hab ich Kinder | tengo hijos | ai-je des enfants | ho figli |"
+                " tenho filhos | heb ik kinderen | czy mam dzieci | у меня есть дети | çocuğum var mı |"
+                " هل عندي أطفال | 我有孩子吗 | 子供いるっけ | 나 아이 있어 | मेरे कितने बच्चे हैं"
+            ),
+        ),
+        (
+            "partner",
+            (
+                "am i married | bin ich verheiratet | estoy casada | suis-je marié | sono sposata |"
+                " sou casado | ben ik getrouwd | czy mam męża | я замужем | evli miyim | هل أنا متزوج |"
+                " 我有没有女朋友 | 私って結婚してたっけ | 나 결혼했어 | मेरी शादी हुई है"
+            ),
+        ),
+        (
+            "sibling",
+            (
+                "do i have a sister | habe ich Geschwister | tengo hermanos | ai-je des frères |"
+                " ho una sorella | tenho irmã | heb ik een broer | czy mam siostrę | есть ли у меня брат |"
+                " kardeşim var mı | هل عندي أخت | 我有哥哥吗 | 兄弟いるっけ | 나 언니 있어 |"
+                " मेरे कितने भाई हैं"
+            ),
+        ),
+        (
+            "hobby",
+            (
+                "what are my hobbies | welche Hobbys hab ich | cuáles son mis aficiones |"
+                " quels sont mes loisirs | che hobby ho | quais são os meus hobbies |"
+                " wat zijn mijn hobby's | jakie mam hobby | чем я увлекаюсь | hobilerim neler |"
+                " ما هي هواياتي | 我有什么爱好 | 趣味って何 | 내 취미가 뭐야 | मेरे शौक क्या हैं"
+            ),
+        ),
+        (
+            "email",
+            (
+                "what's my email | wie lautet meine E-Mail | cuál es mi correo |"
+                " quelle est mon adresse mail | qual è la mia mail | qual é o meu email |"
+                " wat is mijn e-mail | jaki jest mój adres e-mail | какая у меня почта |"
+                " e-posta adresim ne | ما هو بريدي | 我的邮箱是什么 | メールアドレスって何 |"
+                " 내 이메일 뭐야 | मेरा ईमेल क्या है"
+            ),
+        ),
+        (
+            "address",
+            (
+                "what is my address | wie lautet meine Adresse | cuál es mi dirección |"
+                " quelle est mon adresse | qual è il mio indirizzo | qual é o meu endereço |"
+                " wat is mijn adres | jaki jest mój adres | какой у меня адрес | adresim ne |"
+                " ما هو عنواني | 我的地址是什么 | 住所ってどこ | 내 주소 뭐야 | मेरा पता क्या है"
+            ),
+        ),
+    ],
+)
+def test_a_question_whether_one_has_something_asks_for_its_matter(matter: str, questions: str) -> None:
+    asked = {each.strip(): asked_for(each.strip()) for each in questions.split("|")}
+    assert asked == dict.fromkeys(asked, matter)
+
+
+def test_a_question_about_somebody_else_asks_for_no_matter_of_the_author() -> None:
+    others = ("do you have a dog", "is Nora vegetarian", "hat Tom einen Hund", "czy Ola ma psa", "Elif vejetaryen mi")
+    assert {asked_for(each) for each in others} == {None}
+
+
+async def test_whether_somebody_eats_meat_is_not_answered_with_an_allergy(memory: Memory) -> None:
+    ann = await tell(memory, "I am allergic to nuts.")
+    known = await ann.memories(active=None)
+    assert answer_from("am I vegetarian", known, "english") == []
+    assert answer_from("what can't I eat", known, "english") == ["Allergic to nuts"]
 
 
 async def test_where_somebody_is_moving_to_is_described(memory: Memory) -> None:

@@ -133,8 +133,9 @@ def test_who_is_meant_among_several_people(text: str, wanted: bool) -> None:  # 
 
 
 def test_every_file_that_the_how_to_shows_can_be_used(tmp_path: Path) -> None:
-    page = (Path(__file__).parent.parent.parent / "docs/how-to/run-a-mumble-bot.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```\n(\[(?:bots|speech).*?)^```$", page, re.MULTILINE | re.DOTALL)
+    page = (Path(__file__).parent.parent.parent / "docs/how-to/run-a-bot.md").read_text(encoding="utf-8")
+    part = page.partition("## Mumble\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"^```\n(\[(?:bots|speech).*?)^```$", part, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 4
     for block in blocks:
         (tmp_path / "aforesaid.toml").write_text(block, encoding="utf-8")

@@ -192,7 +192,15 @@ def test_health_says_in_german_how_often_a_loop_ran(runs: int, line: str) -> Non
 
 @pytest.mark.parametrize(
     ("fact", "german"),
-    [("0 conversations", "0 Gespräche"), ("1 conversation", "1 Gespräch"), ("1,200 users", "1.200 Personen")],
+    [
+        ("0 conversations", "0 Gespräche"),
+        ("1 conversation", "1 Gespräch"),
+        ("1,200 users", "1.200 Personen"),
+        (
+            "messages: archived after 1 day, deleted after 1,200 days; receipts: deleted after 30 days",
+            "Nachrichten: nach 1 Tag archiviert, nach 1.200 Tagen gelöscht; Belege: nach 30 Tagen gelöscht",
+        ),
+    ],
 )
 def test_counts_on_the_page_of_health_are_in_german(fact: str, german: str) -> None:
     assert shown_fact(fact) == fact

@@ -104,6 +104,6 @@ def test_the_script_of_the_compose_file_prepares_a_database_for_the_server(tmp_p
 
 
 def test_the_page_shows_the_unit_as_it_is() -> None:
-    page = (ROOT / "docs/how-to/run-a-bot-as-a-service.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/how-to/run-a-bot.md").read_text(encoding="utf-8")
     unit = (ROOT / "deploy/aforesaid-bot@.service").read_text(encoding="utf-8")
     assert f"```\n{unit.partition(chr(10))[2]}```\n" in page

@@ -18,9 +18,18 @@ from aforesaid.assistant.router import FreeForm, Router
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import ENDED, FORGOTTEN, MemoryRecord
 from aforesaid.domain.message import Message
+from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import ModelError
-from aforesaid.facts.describing import answer_from, asked_about, of_member, of_somebody, people_lines
+from aforesaid.facts.describing import (
+    answer_from,
+    asked_about,
+    asked_for,
+    names_somebody,
+    of_member,
+    of_somebody,
+    people_lines,
+)
 from aforesaid.models.offline import Spoken, extract
 from aforesaid.models.offline.memories.keys import asks_own_name
 from aforesaid.models.offline.request_rules import recognise_request
@@ -57,6 +66,7 @@ _TELLING: Final = frozenset({"tell", "correct", "request"})
 """Intents of sentences that say something about somebody."""
 _TOLD: Final = _TELLING | {"reminders"}
 """The same for a part of a message that asks for no reminders, though it sounds so."""
+_QUESTION_MARKS: Final = ("?", "？", "؟")
 _CHATS: Final = 10_000
 
 
@@ -79,13 +89,21 @@ async def _remembered(memory: Memory, turn: Turn, question: str, say: Phrases) -
     current = {seq for each in known if each.active for seq in each.sources}
     ended = [each for each in known if _is_over(each)]
     over = {seq for each in ended for seq in each.sources} - current
+    # What is asked of oneself is not answered with what is known of somebody else, nor with one's name.
+    own = asks_own_name(question)
+    unasked = {each.id for each in known if each.matter == "name" and each.about is None and not own}
+    if asked is not None or (wishes.speaks_of_self(question) and not names_somebody(question, known, language)):
+        unasked |= {each.id for each in known if each.about is not None and each.value is not None}
+        over |= {seq for each in known if each.id in unasked and each.about is not None for seq in each.sources}
     for author in {hit.message.author for hit in found if hit.message is not None} - {turn.user.scope.user}:
         theirs = await memory.user(author, space=turn.user.scope.space).memories(active=None)
         ended += [each for each in theirs if _is_over(each)]
     hits = []
     for hit in found:
         message = hit.message
-        if (hit.kind == "memory" and hit.id in reminders) or (message is not None and message.seq in over):
+        if hit.kind == "memory" and (hit.id in reminders or hit.id in map(str, unasked)):
+            continue
+        if message is not None and message.seq in over:
             continue
         action = "none" if message is None else recognise_request(message.text).action
         # The request behind a memory among the hits says the same again. Other requests tell nothing.
@@ -111,7 +129,7 @@ async def _remembered(memory: Memory, turn: Turn, question: str, say: Phrases) -
     best = max(map(_strength, close), default=0.0)
     fitting = [hit for hit in close if _strength(hit) >= _CLOSE_TO_BEST * best]
     told = [answers[hit] for hit in _each_once(sorted(fitting, key=_strength, reverse=True))]
-    if asks_own_name(question):
+    if own:
         # "Wie heiße ich?" shares no word with "Ann heißt Jonas", and "Hi, I am Max" is less of an answer than the name.
         told = [
             say("recall.memory", text=chat_texts.told(each)) for each in known if each.active and each.subject == "name"
@@ -310,6 +328,8 @@ class Assistant:
         self._free_form = FreeForm(memory)
         self._excused: LRUCache[tuple[str, str, str], date] = LRUCache(_CHATS)
         """The chats in which it was mentioned that no model answers, and the day."""
+        self._given: LRUCache[tuple[str, str], frozenset[str]] = LRUCache(_CHATS)
+        """The notices about storing that users were given with their last message."""
         self.router = Router(memory)
 
     @property
@@ -341,7 +361,7 @@ class Assistant:
         """Store a message, and yield the reply piece by piece. Notices that are not the model's are in brackets."""
         receipt = await user.add("user", text, name=name)
         say = await self.languages.of(user, text)
-        for notice in sorted(chat_texts.notices(receipt)):
+        for notice in self._new_notices(user, receipt):
             yield f"{say(notice)}\n"
         turn, sent = Turn(user, text, receipt.message, name), SentContext()
         pieces: list[str] = []
@@ -359,6 +379,13 @@ class Assistant:
         finally:  # also if nobody waits for the rest of the answer: the model was sent it all the same
             self.keep_receipt(turn, sent, reply)
 
+    def _new_notices(self, user: UserMemory, receipt: Receipt) -> list[str]:
+        """Return the notices of a receipt that this user was not given with the message before."""
+        key, found = (user.scope.space, user.scope.user), chat_texts.notices(receipt)
+        before = self._given.get(key, frozenset())
+        self._given[key] = found
+        return sorted(found - before)
+
     async def requested(self, turn: Turn) -> Answer | None:
         """Carry out the free-form request of a stored message; return None if it is none."""
         request = await self._free_form.recognise(turn)
@@ -372,12 +399,9 @@ class Assistant:
             return say("hello")
         parts = await wishes.parts_of(self._memory, turn.words)
         asked = [part for part in parts if _asks(part)]
-        lines = [
-            await _small_answer(self._memory, turn, part.text, say)
-            or await _remembered(self._memory, turn, part.text, say)
-            for part in asked
-        ]
-        if told := [part.text for part in parts if part.intent in _TOLD and part not in asked]:
+        told = [part.text for part in parts if part.intent in _TOLD and part not in asked]
+        lines = [await self._answered(turn, part, say, alone=not told) for part in asked]
+        if told:
             lines.insert(0, await self._noted(turn, " ".join(told), say) or say("small.ok"))
         if not lines:
             lines = [_polite_answer(max(parts, key=lambda part: max(part.wants.probabilities)), say)]
@@ -385,6 +409,19 @@ class Assistant:
             if length_in_words(turn.words) > _INTERJECTION:
                 lines.append(await self._noted(turn, turn.words, say))
         return "\n".join(dict.fromkeys(line for line in lines if line))
+
+    async def _answered(self, turn: Turn, part: wishes.Part, say: Phrases, *, alone: bool) -> str:
+        """Answer a question. If nothing else is told, one without a mark may be a statement from which is learned."""
+        if small := await _small_answer(self._memory, turn, part.text, say):
+            return small
+        may_tell = alone and not part.text.rstrip().endswith(_QUESTION_MARKS)
+        noted = await self._noted(turn, part.text, say) if may_tell and asked_for(part.text) is None else ""
+        if noted:
+            return noted
+        found = await _remembered(self._memory, turn, part.text, say)
+        if may_tell and found == say("recall.nothing"):
+            return await self._noted(turn, part.text, say) or found
+        return found
 
     async def _noted(self, turn: Turn, told: str, say: Phrases) -> str:
         """Learn from a stored message, and say that something was noted of it; empty if nothing was."""

@@ -363,9 +363,8 @@ class FreeForm:
             return Request("recall", (turn.user.scope.user,), ME, "")
         parts = await wishes.parts_of(self._memory, turn.words)
         for part in parts:
-            if part.may_speak_of_reminders() and wishes.names_one(
-                await commands.reminders_here(self._memory, turn.user), part.text
-            ):
+            reminders = await commands.reminders_here(self._memory, turn.user) if part.may_speak_of_reminders() else []
+            if wishes.names_one(reminders, part.text) or (reminders and wishes.moves_it(part.text)):
                 return Request("reminders", (turn.user.scope.user,), ME, part.text)
             if part.is_sure("remind"):
                 return await self._reminder(turn, part.text)

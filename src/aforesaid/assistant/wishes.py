@@ -223,6 +223,12 @@ def read_reminder(text: str) -> Wanted:
     return Wanted(rest, who)
 
 
+def speaks_of_self(text: str) -> bool:
+    """Return whether a text has a word for its author."""
+    own = vocabulary(language_told(text) or guess_language(text)).first_person
+    return not own.isdisjoint(words_of(fold(text)))
+
+
 def without_first_person(text: str) -> str:
     """Return a text without the words for oneself: "Hund" for "meinen Hund"."""
     own = vocabulary(guess_language(text)).first_person
@@ -265,6 +271,13 @@ def names_one(reminders: Sequence[MemoryRecord], text: str) -> bool:
         return False
     words = _telling_words(text)
     return any(_shared(words, _telling_words(each.text)) for each in reminders)
+
+
+def moves_it(text: str) -> bool:
+    """Return whether a short text moves what was spoken of to a time, and names nothing else: "décale-le à 19h"."""
+    found = read_requested_time(text, datetime.now(UTC)) if orders(text) and mentions("move", text) else None
+    rest = () if found is None else words_of(_pattern("move").sub(" ", fold(found.rest)))
+    return found is not None and not any(len(word) > 1 for word in telling(rest, text))
 
 
 def chosen(reminders: Sequence[MemoryRecord], text: str) -> list[MemoryRecord]:

@@ -120,7 +120,8 @@ def answer_from(question: str, memories: Sequence[MemoryRecord], language: str) 
     asked = asked_for(question)
     if asked is None:
         return None
-    for matter in _ALSO.get(asked, (asked,)):
+    is_whether = _matched(question, "whether") is not None
+    for matter in (asked,) if is_whether else _ALSO.get(asked, (asked,)):
         known = [each for each in memories if each.active and each.matter == matter and each.speaker == each.user]
         own = [each for each in known if each.about is None]
         # Doubtful values, and those that name nobody, are told where there are no others.
@@ -137,8 +138,12 @@ def answer_from(question: str, memories: Sequence[MemoryRecord], language: str) 
 
 def asked_for(question: str) -> str | None:
     """Return the matter of the author that a question asks for: "home" for "where do I live"."""
+    return _matched(question) or _matched(question, "whether")
+
+
+def _matched(question: str, of: str | None = None) -> str | None:
     plain = normalize("NFC", question)
-    return next((matter for matter, pattern in _questions().items() if pattern.search(plain)), None)
+    return next((matter for matter, pattern in _questions(of).items() if pattern.search(plain)), None)
 
 
 def asked_about(question: str) -> list[str]:
@@ -170,6 +175,19 @@ def of_somebody(question: str, memories: Sequence[MemoryRecord], language: str) 
     return list(dict.fromkeys(now)), list(dict.fromkeys(before))
 
 
+def names_somebody(text: str, memories: Iterable[MemoryRecord], language: str) -> bool:
+    """Return whether a text speaks of somebody else: by a relation, a kind of pet, or a name that is known."""
+    folded = fold(text)
+    words = set(words_of(folded))
+    names = {fold(titled(each.value, language)[1]) for each in memories if each.value and each.matter in LIVING}
+    spaced = language not in UNSPACED_LANGUAGES
+    titles = matters(language).titles
+    return any(
+        each and (words.issuperset(words_of(each)) if spaced else each in folded)
+        for each in (*names, *map(fold, titles))
+    )
+
+
 def of_member(asked: Sequence[str], memories: Sequence[MemoryRecord], language: str) -> list[str]:
     """Return what is known of the author of memories of the matters that are asked for; of `who`, what names them."""
     wanted = {"name", "age", "home", "job", "employer"} if "who" in asked else set(asked)
@@ -187,8 +205,8 @@ def people_lines(memories: Sequence[MemoryRecord], language: str) -> dict[int, s
 @cache
 def _questions(of: str | None = None) -> Mapping[str, re.Pattern[str]]:
     table = tomllib.loads((files("aforesaid.facts") / "asked.toml").read_text(encoding="utf-8"))
-    about = table.pop("about")
-    chosen = table if of is None else about
+    parts = {"about": table.pop("about"), "whether": table.pop("whether")}
+    chosen = table if of is None else parts[of]
     return {matter: re.compile("|".join(found), re.IGNORECASE) for matter, found in chosen.items()}
 
 

@@ -48,7 +48,7 @@ from aforesaid.store.operations import Change
 from aforesaid.store.searches import SearchMemories
 from aforesaid.text.languages import guess_language, query_words
 from aforesaid.text.sentences import split_sentences
-from aforesaid.text.words import fold
+from aforesaid.text.words import fold, words_of
 
 if TYPE_CHECKING:
     from aforesaid.models.chat import Chat
@@ -59,6 +59,8 @@ _STATED_IMPORTANCE: Final = 8
 """Importance of what a user explicitly asks to remember."""
 _MOST_ALIKE: Final = 20
 """Memories, those that share most words with what is to be remembered, that may say it already."""
+_COMPOUND: Final = 6
+"""Letters from which a word may stand for a compound that begins with it."""
 _TRIES: Final = 10
 """Attempts when others change the same facts at the same time."""
 
@@ -332,11 +334,18 @@ def _named_in(words: str, believed: Sequence[MemoryRecord]) -> list[MemoryRecord
     named = [
         each
         for each in believed
-        if each.value is not None and names_value(words, each.value, each.language or guess_language(words))
+        if each.value is not None
+        and (names_value(words, each.value, each.language or guess_language(words)) or _begins_with(each.value, words))
         if claim is None or claim.liked is None or each.matter in {None, "like" if claim.liked else "dislike"}
     ]
     about = [each for each in named if each.about is not None and fold(each.about) in fold(words)]
     return about or [each for each in named if each.about is None]
+
+
+def _begins_with(value: str, words: str) -> bool:
+    """Return whether a value of one word is a compound that a word begins: "laktose" means "Laktoseintoleranz"."""
+    whole = fold(value)
+    return " " not in whole and any(len(word) >= _COMPOUND and whole.startswith(word) for word in words_of(fold(words)))
 
 
 def keeps(text: str, facts: str, words: str) -> bool:

@@ -40,6 +40,12 @@ _LOOP: Final = re.compile(
     r"([\d,]+) runs?, last success (never|[^;]+)(?:; ([\d,]+) failed, last error (.+? UTC): (.*))?", re.DOTALL
 )
 """How `loops_health` describes a background loop."""
+_KEPT: Final = re.compile(r"(archived|deleted) after ([\d,]+) days?")
+KEPT: Final = (
+    N_("messages"), N_("memories"), N_("summaries"), N_("versions"), N_("derived"), N_("audit"), N_("spending"),
+    N_("receipts"),
+)  # fmt: skip
+"""What retention rules are about."""
 
 WHAT_TO_DO: Final[Mapping[AlertKind, str]] = {
     "failure": N_("Look at its error below and at the log of the server. It is tried again by itself."),
@@ -141,6 +147,9 @@ def shown_fact(value: str) -> str:
     if (counted := _COUNTED.fullmatch(value)) is not None:
         count, what = counted.groups()
         return plural(f"{{count}} {what}", f"{{count}} {what}s", int(count.replace(",", "")))
+    if _KEPT.search(value) is not None:
+        rules = (rule.partition(": ") for rule in value.split("; "))
+        return "; ".join(f"{translate(kind)}: {_KEPT.sub(_shown_rule, rule)}" for kind, _, rule in rules)
     if (found := _LOOP.fullmatch(value)) is None:
         return translate(value)
     runs, success, failed, at, error = found.groups()
@@ -156,6 +165,13 @@ def shown_fact(value: str) -> str:
         "{count} failed, last error {when}: {error}", count=int(failed.replace(",", "")), when=at, error=error
     )
     return f"{line}; {failures}"
+
+
+def _shown_rule(rule: re.Match[str]) -> str:
+    days = int(rule[2].replace(",", ""))
+    if rule[1] == "archived":
+        return plural("archived after {count} day", "archived after {count} days", days)
+    return plural("deleted after {count} day", "deleted after {count} days", days)
 
 
 def sentence(health: Health, alerts: list[ShownAlert]) -> str:
@@ -310,6 +326,7 @@ DONE: Final[Mapping[str, str]] = {
     "receipts.read": N_("looked at what was sent to models"),
     "settings.read": N_("looked at settings"),
     "setting.put": N_("changed a setting"),
+    "sign-in": N_("signed in"),
     "users.read": N_("looked at the list of people"),
     "audit.read": N_("looked at this log"),
     "events.read": N_("followed what happens"),
