@@ -4,12 +4,13 @@
 Lines are `intent | text`, one file for each language; in those of the folders `slots`, `marked` and `answers` words that
 hold a value are marked, and in `answers` a question stands before the text. Teachers are trained on them, with dictated
 and addressed variants of each, and with other values in the place of those that are marked; a small student learns from
-their probabilities, also on unlabelled messages. An eighth of every folder is left out of training, and measured.
+their probabilities, also on unlabelled messages. A twentieth of every folder is left out of training, and measured.
 
     OUT=folder PYTHONPATH=src python tools/reader/train_reader.py [seconds]
 
-The working folder holds `slots`, `marked` (with the lines of `fresh`), `lines`, `answers`, and `convs` (not labelled).
-Training ends after about `seconds`. Two students are written, to `0` and `1`.
+`train_folder.py` makes the working folder. It holds `slots`, `marked`, `lines`, `answers`, `convs` (not labelled),
+`chats.jsonl` (messages of chats with the spans that hold a value, if any), and `left`: lines that are only measured.
+All ends after about `seconds`. Two students are written, to `0` and `1`.
 """
 
 import os
@@ -266,6 +267,8 @@ def main():
     out, seconds = os.environ["OUT"], float(sys.argv[1]) if len(sys.argv) > 1 else 300
     rng = random.Random(1)
     seen = set()
+    left_out = lines("left", marked=True)
+    seen.update(folded(row[2]) for row in left_out)
     rows, held = [], []
     for part, (folder, marked) in enumerate([("slots", True), ("marked", True), ("lines", False), ("answers", True)]):
         own = []
@@ -275,7 +278,7 @@ def main():
                 seen.add(key)
                 own.append(row)
         rng.shuffle(own)
-        left = len(own) // 8
+        left = len(own) // 20
         held += [(part, *row) for row in own[:left]]
         rows += own[left:]
     texts, labels, tagged, group, languages = [], [], [], [], []
@@ -346,6 +349,19 @@ def main():
             put(text, [0] * len(text), label, 0, language)
     for part, language, label, text, tags in held:
         put(text, tags, label, 1 + part if part < 3 else 5, language)
+    for language, label, text, tags in left_out:
+        put(text, tags, label, 6, language)
+    # A chat has more messages that tell nothing than all lines.
+    for row in map(json.loads, open("chats.jsonl", encoding="utf-8")) if os.path.exists("chats.jsonl") else ():
+        text, tags = row["text"], [0] * len(row["text"])
+        if folded(text) in seen:
+            continue
+        for first, last, slot, holds in row["spans"]:
+            tags[first:last] = [1 + SLOTS.index(slot) * 3 + HOLDS.index(holds)] * (last - first)
+        put(text, tags, -1, 0, row["language"])
+        if row["judged"]:
+            put(text, tags, -1, 0, row["language"])
+            put(*changed(text, tags, voice), -1, 0, row["language"])
     found = set()
     for path in glob.glob("convs/*.txt"):
         for line in open(path, encoding="utf-8"):
@@ -354,7 +370,7 @@ def main():
                 found.add(unicodedata.normalize("NFC", match[2]))
     found = sorted(found)
     rng.shuffle(found)
-    for text in found[:30000]:
+    for text in found[:20000]:
         put(text, None, -1, 4, "")
     values, lengths, sentences, windows, tags = compute(texts, os.cpu_count())
     print(
@@ -377,16 +393,15 @@ def main():
     # Teachers of several shapes, each of which forgets something else while it learns; then two students of all of them.
     # All learn at once, each in a process of its own: such small networks leave the GPU idle.
     shapes = [
-        dict(d=256, layers=2, e=96),
         dict(d=256, layers=2, e=96, drop=0.5, gone=0.15),
-        dict(d=256, layers=1, e=96, drop=0.4, gone=0.1),
         dict(d=320, layers=2, e=64),
         dict(d=256, layers=3, e=96, drop=0.4, gone=0.1),
         dict(d=384, layers=3, e=64, drop=0.5, gone=0.15, lr=8e-4),
         dict(d=384, layers=2, e=96, drop=0.4, gone=0.1, lr=1e-3),
     ]
     students = [dict(drop=0.1, gone=0.03), dict(drop=0.15, gone=0.05, hard=0.6)]
-    began, folder = time.time(), tempfile.mkdtemp()
+    # Students begin after the slowest teacher, and each process loads all features first.
+    seconds, began, folder = max(seconds - (time.time() - began) - 45, 20), time.time(), tempfile.mkdtemp()
     processes, role = [], None
     for each in range(len(shapes) + len(students)):
         if (process := os.fork()) == 0:
@@ -401,7 +416,7 @@ def main():
     mean, std = some.mean(0).to(device), some.std(0).to(device) + 1e-3
     its_teachers = [f"{folder}/{each}.pt" for each in range(len(shapes))]
     while role >= len(shapes) and not all(map(os.path.exists, its_teachers)):
-        if time.time() - began > 0.55 * seconds + 75:
+        if time.time() - began > 0.55 * seconds + 45:
             break
         time.sleep(1)
     its_teachers = its_teachers if role < len(shapes) else [each for each in its_teachers if os.path.exists(each)]
@@ -470,7 +485,8 @@ def main():
             h = self.drop(F.relu(self.h(self.drop(torch.cat(parts, 1)))))
             return self.out(h), self.any(h).squeeze(-1), self.tag(self.drop(z))
 
-    counts = np.bincount(np.array(labels)[training], minlength=len(INTENTS))
+    counts = np.array(labels)[training]
+    counts = np.bincount(counts[counts >= 0], minlength=len(INTENTS))
     weight = torch.tensor((counts.sum() / counts) ** 0.3, device=device).float()
     weight /= weight.mean()
 
@@ -556,7 +572,7 @@ def main():
 
     def report(name, soft):
         intents, any_, tag = (each.float().cpu().numpy() for each in soft)
-        for part, title in [(1, "slots"), (2, "marked"), (3, "lines"), (5, "answers")]:
+        for part, title in [(1, "slots"), (2, "marked"), (3, "lines"), (5, "answers"), (6, "left")]:
             ix = np.where(group_n == part)[0]
             y, p = np.array(labels)[ix], intents[ix].argmax(1)
             right = p == y
