@@ -160,7 +160,7 @@ def test_what_was_to_come_ends_with_its_date() -> None:
 
 
 @pytest.mark.defect("M8")
-@pytest.mark.parametrize(("confidence", "kept_weeks", "over_weeks"), [(0.7, 12, 14), (0.9, 14, 27)])
+@pytest.mark.parametrize(("confidence", "kept_weeks", "over_weeks"), [(0.7, 24, 27), (0.9, 27, 53)])
 def test_what_was_said_in_passing_lapses_and_values_do_not(confidence: float, kept_weeks: int, over_weeks: int) -> None:
     quote = MemoryDraft(
         Scope.of("ann"), "fact", 'Ann: "The movers want 1,450 euros."', sources=(1,), speaker="ann",

@@ -16,7 +16,7 @@ from aforesaid.assistant.commands import CALLED, Answer, Names, Turn, meant, rem
 from aforesaid.assistant.phrases import ChatLanguages, Phrases
 from aforesaid.assistant.router import FreeForm, Router
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.memory import ENDED, FORGOTTEN, MemoryRecord
+from aforesaid.domain.memory import DOUBTED, ENDED, FORGOTTEN, MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import is_direct
@@ -30,6 +30,7 @@ from aforesaid.facts.describing import (
     of_somebody,
     people_lines,
 )
+from aforesaid.facts.values import HEALTH
 from aforesaid.models.offline import Spoken, extract
 from aforesaid.models.offline.memories.keys import asks_own_name
 from aforesaid.models.offline.request_rules import recognise_request
@@ -66,6 +67,8 @@ _TELLING: Final = frozenset({"tell", "correct", "request"})
 """Intents of sentences that say something about somebody."""
 _TOLD: Final = _TELLING | {"reminders"}
 """The same for a part of a message that asks for no reminders, though it sounds so."""
+_PERSONAL: Final = HEALTH | {"age", "own", "like", "dislike", "hobby"}
+"""Matters of others that are no answer to a question about oneself."""
 _QUESTION_MARKS: Final = ("?", "？", "؟")
 _CHATS: Final = 10_000
 
@@ -93,7 +96,7 @@ async def _remembered(memory: Memory, turn: Turn, question: str, say: Phrases) -
     own = asks_own_name(question)
     unasked = {each.id for each in known if each.matter == "name" and each.about is None and not own}
     if asked is not None or (wishes.speaks_of_self(question) and not names_somebody(question, known, language)):
-        unasked |= {each.id for each in known if each.about is not None and each.value is not None}
+        unasked |= {each.id for each in known if each.about is not None and each.matter in _PERSONAL}
         over |= {seq for each in known if each.id in unasked and each.about is not None for seq in each.sources}
     for author in {hit.message.author for hit in found if hit.message is not None} - {turn.user.scope.user}:
         theirs = await memory.user(author, space=turn.user.scope.space).memories(active=None)
@@ -118,7 +121,11 @@ async def _remembered(memory: Memory, turn: Turn, question: str, say: Phrases) -
     # What is asked for by its matter is not guessed from what only sounds alike.
     open_question = asked is None and not wishes.mentions("why", question) and not asked_about(question)
     telling = wishes.telling({term for hit in answers for term in hit.terms}, question)
-    close = [hit for hit in answers if _answers(hit) and (open_question or _is_surely_about(hit, telling))]
+    close = [
+        hit
+        for hit in answers
+        if _answers(hit) and (open_question or _is_surely_about(hit, telling, of_oneself=asked is not None))
+    ]
     asked_for = set(words_of(question))
     most = max((len(hit.terms) for hit in close if hit.kind == "message"), default=0)
     # Who Ana is does not answer when her birthday is.
@@ -158,13 +165,15 @@ def _answers(hit: Hit) -> bool:
     )
 
 
-def _is_surely_about(hit: Hit, telling: Collection[str]) -> bool:
+def _is_surely_about(hit: Hit, telling: Collection[str], *, of_oneself: bool) -> bool:
     """Return whether a hit answers a question for a matter without a known value: it shares words that tell something.
 
-    Without an embedder, one word is enough: no values are read then either.
+    Without an embedder, one word is enough: no values are read then either. So it is of what is asked of oneself, where
+    what is known of others is left out.
     """
     shared = [each for each in hit.terms if each in telling]
-    return len(shared) > 1 or (bool(shared) and (hit.similarity is None or hit.similarity >= _SURELY_SIMILAR))
+    is_close = of_oneself or hit.similarity is None or hit.similarity >= _SURELY_SIMILAR
+    return len(shared) > 1 or (bool(shared) and is_close)
 
 
 def _is_over(memory: MemoryRecord) -> bool:
@@ -285,7 +294,11 @@ def _polite_answer(part: wishes.Part, say: Phrases) -> str:
     if part.intent == "greet":
         if wishes.mentions("how_are_you", part.text):
             return say("small.how_are_you")
-        return say("small.bye" if wishes.mentions("bye", part.text) else "hello")
+        if wishes.mentions("bye", part.text):
+            return say("small.bye")
+        # What only sounds like a greeting may be sad news.
+        greets = wishes.mentions("hello", part.text) or length_in_words(part.text) <= _INTERJECTION
+        return say("hello" if greets else "small.ok")
     if part.intent == "thank":
         return say("welcome")
     if part.intent == "feel":
@@ -399,7 +412,11 @@ class Assistant:
             return say("hello")
         parts = await wishes.parts_of(self._memory, turn.words)
         asked = [part for part in parts if _asks(part)]
-        told = [part.text for part in parts if part.intent in _TOLD and part not in asked]
+        told = [
+            part.text
+            for part in parts
+            if part.intent in _TOLD and part not in asked and not wishes.greeting_languages(part.text, "bye")
+        ]
         lines = [await self._answered(turn, part, say, alone=not told) for part in asked]
         if told:
             lines.insert(0, await self._noted(turn, " ".join(told), say) or say("small.ok"))
@@ -428,7 +445,8 @@ class Assistant:
         if turn.message is None:
             return ""
         if await self._memory.learn(turn.user.scope):
-            learned = any(turn.message.seq in each.sources for each in await turn.user.memories())
+            known = await turn.user.memories(active=None)
+            learned = any(turn.message.seq in each.sources for each in known if each.active or each.reason == DOUBTED)
         else:
             # Nothing is extracted in this profile. What states something is found again as it was said.
             learned = bool(extract([Spoken(turn.name or turn.user.scope.user, told, turn.message.at)]))

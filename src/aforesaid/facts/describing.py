@@ -128,10 +128,10 @@ def answer_from(question: str, memories: Sequence[MemoryRecord], language: str) 
         return None
     is_whether = _matched(question, "whether") is not None
     for matter in (asked,) if is_whether else _ALSO.get(asked, (asked,)):
-        known = [each for each in memories if each.active and each.matter == matter and each.speaker == each.user]
-        own = [each for each in known if each.about is None]
+        known = [e for e in memories if e.matter == matter and e.speaker == e.user and e.about is None]
+        own = [each for each in known if each.active]
         # Doubtful values, and those that name nobody, are told where there are no others.
-        own = [each for each in own if _is_sure(each)] or own
+        own = [e for e in own if _is_sure(e)] or own or [e for e in known if e.reason == DOUBTED]
         whose = {fold(each.value or "") for each in own}
         others = [each for each in memories if each.active and each.about is not None and fold(each.about) in whose]
         if matter in LIVING:

@@ -87,15 +87,17 @@ _TELLS: Final = 0.9
 """Probability from which a message is quoted that tells a value which could not be told from the rest."""
 _DOUBTFUL: Final = -0.9
 """Log-odds of the salience model below which a message is fleeting, whatever it tells: "My coffee is cold."."""
-_WORTH: Final = 0.65
+_WORTH: Final = 0.5
 """Probability from which a message is worth a quote, and understood without what somebody else said before it,"""
 _TELLS_SOME: Final = 0.5
 """if it tells anything with at least this probability."""
 _SHORT_WISH: Final = 4
-_LEAST_WORTH: Final = 0.45
+_LEAST_WORTH: Final = 0.4
 """Probability below which a quote is not worth keeping, or cannot be understood by itself."""
 _LEAST_OPEN: Final = 0.4
-"""The same of what is open."""
+"""The same of what is open,"""
+_LEAST_DATED: Final = 0.3
+"""and of what has a date, with which it ends."""
 _SURELY_NOT: Final = 0.9
 """Probability from which words say nothing that is worth remembering."""
 _COMMA: Final = re.compile("[,;，、،]")
@@ -458,6 +460,7 @@ def _says(candidate: Candidate, reading: Reading, *, asks_a_model: bool) -> bool
     if is_quoted and not asks_a_model and len(candidate.sources) == 1:
         # What is lost or waited for is worth knowing until it is found or comes.
         least = _LEAST_OPEN if pattern("open").search(candidate.quote) else _LEAST_WORTH
+        least = _LEAST_DATED if candidate.event is not None else least
         if reading.worth < least:
             return False
     # A statement is never dropped for a doubt: what is no statement must be plainly something else.

@@ -23,6 +23,7 @@ from aforesaid.facts.people import Person, by_id, subject_of
 from aforesaid.facts.timing import told_time
 from aforesaid.models.offline import is_joke, may_ask, third_person
 from aforesaid.models.offline.memories.extract import written_time
+from aforesaid.models.offline.memories.keys import claim_of
 from aforesaid.models.salience import PLAIN_WORDS, Judgement
 from aforesaid.text.languages import guess_language, stop_words, vocabulary
 from aforesaid.text.relations import mentioned_people
@@ -405,6 +406,8 @@ def _kind(judgement: Judgement, words: str, message: Message, when: When | None)
         kind = "fact"
     if when is not None and (when.end <= message.at or kind == "fact"):
         return "event"
+    if kind == "fact" and (claim := claim_of(words, ())) is not None and claim.liked is not None:
+        return "preference"
     return "task" if kind == "reminder" else kind
 
 

@@ -41,7 +41,7 @@ _LAPSES: Final = {"event": timedelta(days=30), "condition": timedelta(days=60)}
 _LEAST_LAPSE: Final = min(_LAPSES.values())
 _PLAIN: Final = 0.75
 """Confidence below which a quote"""
-_QUOTE_LAPSES: Final = timedelta(days=90)
+_QUOTE_LAPSES: Final = timedelta(days=180)
 """lapses after this time."""
 _PLAIN_LAPSES: Final = timedelta(days=365)
 """When others lapse. What lasts becomes a value; what was said in passing tells of its day."""

@@ -109,7 +109,7 @@ _LEAST_RIGHT: Final = 0.35
 """Least probability that a value is right;"""
 _LEAST_RIGHT_HEALTH: Final = 0.2
 """the same of health, where leaving one out does more harm; and"""
-_SURELY_RIGHT: Final = 0.55
+_SURELY_RIGHT: Final = 0.45
 """that it is beyond doubt: what is doubted is found by searches, but not described, and it replaces nothing."""
 _DOUBTED: Final = 0.55
 """Most certainty of what is doubted."""
@@ -176,6 +176,7 @@ _FINISHED: Final = frozenset({
 """What is over where a clause names it and says that something is over."""
 _ONCE: Final = frozenset({"like", "dislike", "hobby", "own", "home", "job", "employer"})
 """What may have been so once."""
+_REACHED: Final = frozenset({"phone", "email", "address"})
 _NUMBERS: Final = frozenset({"phone", "email", "address", "age", "when", "birthday"})
 _PHONE: Final = re.compile(r"[+(]?[\d٠-٩०-९][\d٠-٩०-९ ()/-]{5,}[\d٠-٩०-९]")
 _FORMS: Final[Mapping[str, re.Pattern[str]]] = {
@@ -716,8 +717,10 @@ def told_in(text: str, reading: Reading, language: str, known: Collection[str] =
         if reading.tells < (_TELLING if mark.marked < _PLAINLY or mark.certainty < _PLAIN else _TELLING_PLAINLY):
             return False
         after_i_am = mark.slot == "name" and pattern("i_am").search(text[: mark.start])
-        least_certain = _USUALLY_CERTAIN if after_i_am else _LEAST_CERTAIN.get(mark.slot, _USUALLY_CERTAIN)
-        if mark.certainty < least_certain or (not ends and _is_doubtful(mark)):
+        # The form of a number or a mail address says what it is.
+        formed = mark.slot in _REACHED and _number_at(text, mark.start, mark.end) is not None
+        least_certain = _USUALLY_CERTAIN if after_i_am or formed else _LEAST_CERTAIN.get(mark.slot, _USUALLY_CERTAIN)
+        if mark.certainty < least_certain or (not ends and not formed and _is_doubtful(mark)):
             return False
         if mark.holds == "other" and mark.slot in _PLACES and mark.certainty < _LEAST_ELSEWHERE:
             return False
@@ -951,6 +954,8 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
         mark = mark._replace(certainty=max(mark.certainty, _NUMBERED))
         stripped, slot = number[0].strip(), "email" if "@" in number[0] else "phone"
     if (wanted := _FORMS.get(slot)) is not None and wanted.search(stripped) is None:
+        return mark._replace(words="")
+    if slot in _PLACES and pattern("where").fullmatch(stripped):
         return mark._replace(words="")
     if slot in {"diet", "like"} and not pattern("not").search(stripped):
         clause = _CLAUSES.split(text[:start])[-1]
