@@ -75,6 +75,23 @@ def test_a_request_is_read_as_people_mean_it(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("Pazartesi 19.00'da Sibel'i ara", "05-11 19:00"),
+        ("yarın 19.30'da ara", "05-07 19:30"),
+        ("vrijdag 19.00 bellen", "05-08 19:00"),
+        ("piątek 19.00 zadzwonić", "05-08 19:00"),
+        ("morgen 12.50 € bezahlen", "05-07"),
+        ("tomorrow pay 12.50", "05-07"),
+        ("am 12.05. um 8 zum Zahnarzt", "05-12 08:00"),
+    ],
+)
+def test_an_hour_may_be_written_with_a_point_and_a_price_is_none(text: str, expected: str) -> None:
+    assert read(text) == expected
+
+
+@pytest.mark.defect("B3")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
         ("tonight", "05-06 23:15"),
         ("this evening", "05-06 23:15"),
         ("stasera", "05-06 23:15"),

@@ -501,6 +501,11 @@ class RequestedTime(NamedTuple):
     """The text without the words that name the time."""
 
 
+_DOTTED_HOUR: Final = re.compile(
+    r"(?<![\d.,:€$£])\b([01]?\d|2[0-3])\.(00|1[3-9]|[2-5]\d)(?![\d.,%€$£]|\s*(?:%|€|\$|£|eur|tl\b|lira|zl|pln|rub|kg|km|ml))"
+)
+
+
 def read_requested_time(text: str, said: datetime, usual: str | None = None) -> RequestedTime | None:
     """Return the first time that a request names, relative to `said`; None if there is none.
 
@@ -514,6 +519,9 @@ def read_requested_time(text: str, said: datetime, usual: str | None = None) -> 
         return RequestedTime(exact, assumed=False, rest=_without(plain, [written.span()]))
     folded = fold_aligned(plain)
     guessed = language_told(plain) or usual or guess_language(plain)
+    if guessed != "english":
+        # No month has the number after the point, so it is an hour. In English it would be a price.
+        folded = _DOTTED_HOUR.sub(r"\1:\2", folded)
     for language in dict.fromkeys((guessed, "english", *_LANGUAGES)):
         found = read_times(folded, said, "future", language, requested=True)
         if found:
