@@ -242,3 +242,19 @@ async def test_a_compound_is_forgotten_by_its_first_part(tmp_path: Path) -> None
     said = ["ich hab eine laktoseintoleranz", "vergiss das mit der laktose", "was darf ich nicht essen"]
     *_, answer = await live(tmp_path, said)
     assert "laktose" not in answer.casefold()
+
+
+@pytest.mark.defect("Q3")
+@pytest.mark.parametrize(
+    ("told", "forget", "asked", "gone"),
+    [
+        ("Vivo en Salta.", "Olvidate de dónde vivo.", "dónde vivo", "Salta"),
+        ("I live in Leeds.", "forget where I live", "where do i live", "Leeds"),
+    ],
+)
+async def test_what_a_question_asks_for_is_forgotten(
+    tmp_path: Path, told: str, forget: str, asked: str, gone: str
+) -> None:
+    _, forgot, answer = await live(tmp_path, [told, forget, asked])
+    assert gone in forgot
+    assert gone not in answer

@@ -16,6 +16,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, SourcesChanged, quoted
 from aforesaid.facts.admission import reads_like_an_order, sensitive, states, suspicion, tampered
 from aforesaid.facts.candidate import DATED, event_in
+from aforesaid.facts.describing import asked_for
 from aforesaid.facts.people import Person, folded_name, is_about, people_in, person_called, subject_of
 from aforesaid.facts.statement import contradicts, says_the_same
 from aforesaid.facts.timeline import zone_of
@@ -238,7 +239,7 @@ class FactEditor:
         known = await self._store.read(Memories(scope, active=None))
         believed = [each for each in known if each.state in {"active", "quarantined", "superseded", "expired"}]
         meant = [each for each in believed if any(states(each.text, one, person.names) for one in wanted)]
-        for memory in meant or _named_in(words, believed):
+        for memory in meant or _named_in(words, believed) or _of_matter(words, believed):
             away = replace(memory, state="deactivated", active=False, valid_to=memory.valid_to or at, reason=FORGOTTEN)
             changes.append(ChangeMemory(away, "forget", actor))
         newest = max((memory.id for memory in known), default=0)
@@ -340,6 +341,12 @@ def _named_in(words: str, believed: Sequence[MemoryRecord]) -> list[MemoryRecord
     ]
     about = [each for each in named if each.about is not None and fold(each.about) in fold(words)]
     return about or [each for each in named if each.about is None]
+
+
+def _of_matter(words: str, believed: Sequence[MemoryRecord]) -> list[MemoryRecord]:
+    """Return what is known of the matter of oneself that a request names as a question does: "where I live"."""
+    matter = asked_for(words)
+    return [] if matter is None else [each for each in believed if each.matter == matter and each.about is None]
 
 
 def _begins_with(value: str, words: str) -> bool:
