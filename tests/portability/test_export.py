@@ -264,6 +264,15 @@ def test_the_export_of_a_person_has_what_a_purge_would_erase_in_the_memories_of_
         assert other.verify().ok
 
 
+@pytest.mark.defect("I2")
+def test_somebody_who_owns_nothing_can_be_exported_with_what_they_are_the_author_of(tmp_path: Path) -> None:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
+        memory.user("langgraph").add("system", "a tortoise", author="ann", kind="document")
+        assert memory.export(tmp_path / "ann.jsonl", user="ann").rows["message"] == 1
+        with pytest.raises(NotFound, match="no user 'anm'"):
+            memory.export(tmp_path / "anm.jsonl", user="anm")
+
+
 def test_the_export_of_a_mistyped_user_is_refused_and_writes_no_file(tmp_path: Path) -> None:
     with aforesaid.open(tmp_path / "one.db") as memory:
         memory.user("ann", space="work").remember("likes tea")

@@ -15,7 +15,7 @@ from aforesaid.errors import InvalidInput
 from aforesaid.models.resilience import StoreLedger
 from aforesaid.store import Store, open_store
 from aforesaid.store.memories import AddMemory, MemoryCounts
-from aforesaid.store.messages import AddMessage, Messages
+from aforesaid.store.messages import AddMessage, IsAuthor, Messages
 from aforesaid.store.people import PutSetting, Spend, TokensSpent, TotalsOfSpaces, UsersPage
 from aforesaid.store.searches import PeopleWithWords
 from making import adding, minutes
@@ -38,6 +38,14 @@ async def test_users_come_in_pages_with_whoever_was_active_last_first(store: Sto
 
 
 @pytest.mark.req("G4")
+@pytest.mark.defect("I2")
+async def test_an_author_is_known_who_owns_nothing(store: Store) -> None:
+    await store.apply([adding(Scope.of("program"), "a tortoise", author="ann")])
+    assert await store.read(IsAuthor(ANN)) is True
+    assert await store.read(IsAuthor(BOB)) is False
+    assert await store.read(IsAuthor(Scope.of("ann", space="work"))) is False
+
+
 async def test_a_listed_user_is_known_since_the_first_message_was_said(store: Store) -> None:
     await store.apply([adding(ANN, "later", at=minutes(30), name="Ann"), adding(ANN, "imported", at=minutes(1))])
     await store.apply([AddMemory(MemoryDraft(ANN, "fact", "Ann sings"), actor="ann")])

@@ -19,7 +19,7 @@ from aforesaid.errors import InvalidInput, NotFound, quoted
 from aforesaid.front.handle import IN_METHOD, MemoryHandle, UserHandle, at_once, public
 from aforesaid.profiles import Profile
 from aforesaid.store import Progress
-from aforesaid.store.messages import ActivityPerDay
+from aforesaid.store.messages import ActivityPerDay, IsAuthor
 from aforesaid.store.people import AuditAccess, AuditRows, DisplayNames, Totals, Users, UsersPage
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep import UpkeepReport
@@ -216,7 +216,11 @@ class MemoryTransfer(MemoryHandle):
             raise InvalidInput("a copy in Markdown is of one user; name the user, or choose the format jsonl", "format")
         if readable and vectors:
             raise InvalidInput("a copy in Markdown has no vectors; choose the format jsonl", "vectors")
-        if scope is not None and not await self._services.store.read(UsersPage(scope.space, users=[scope.user])):
+        store = self._services.store
+        # Somebody may own nothing and be the author of items in another's memory, which belong to the export.
+        if scope is not None and not (
+            await store.read(UsersPage(scope.space, users=[scope.user])) or await store.read(IsAuthor(scope))
+        ):
             raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")
         if scope is None:
             await self.record_access("export", "everything", actor=actor)

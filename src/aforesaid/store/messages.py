@@ -615,3 +615,12 @@ def restore_session(within: Transaction, row: SessionRow) -> Answer[Restored]:
     within.later(_DESCRIBED, session.space, session.thread, session.id, row.automatic, timeout, opener)
     within.dropped(session.space)
     return done(Restored(0, False))
+
+
+@dataclass(frozen=True, slots=True)
+class IsAuthor(OfScope[bool]):
+    """Whether a user is the author of a message, in whoever's memory."""
+
+    def answer(self) -> Answer[bool]:
+        said = f"SELECT 1 FROM log WHERE [[space = $1 AND ]]author = {USER} LIMIT 1"
+        return bool((yield from number(f"SELECT count(*) FROM ({said}) said", *self.scope[:2])))
