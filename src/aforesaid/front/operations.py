@@ -216,12 +216,12 @@ class MemoryTransfer(MemoryHandle):
             raise InvalidInput("a copy in Markdown is of one user; name the user, or choose the format jsonl", "format")
         if readable and vectors:
             raise InvalidInput("a copy in Markdown has no vectors; choose the format jsonl", "vectors")
-        store = self._services.store
-        # Somebody may own nothing and be the author of items in another's memory, which belong to the export.
-        if scope is not None and not (
-            await store.read(UsersPage(scope.space, users=[scope.user])) or await store.read(IsAuthor(scope))
-        ):
-            raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")
+        if scope is not None:
+            store = self._services.store
+            # Somebody may own nothing and be the author of items in another's memory, which belong to the export.
+            owns = bool(await store.read(UsersPage(scope.space, users=[scope.user])))
+            if not owns and not await store.read(IsAuthor(scope)):
+                raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")
         if scope is None:
             await self.record_access("export", "everything", actor=actor)
         elif actor is not None:
