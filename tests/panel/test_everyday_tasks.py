@@ -37,6 +37,8 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
             at = NOW - timedelta(days=days)
             ann.add("user", f"My plan of {days} days ago is the garden", at=at, name="Ann")
             ann.add("assistant", "Then start with the roses.", at=at + timedelta(minutes=1))
+        # A search finds it by its words, whether or not the background has come to embed anything.
+        ann.add("user", "Our black cat has a good name: Pip", at=NOW - timedelta(days=9, minutes=-2), name="Ann")
         ann.add("user", "My PIN is 4471", at=earlier_today(5), name="Ann", id="pin")
         chats = ("How do I bake bread without a scale?", "What is a good name for a black cat?")
         for number, question in enumerate(chats):
