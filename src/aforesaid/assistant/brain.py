@@ -94,19 +94,18 @@ async def _remembered(memory: Memory, turn: Turn, question: str, say: Phrases) -
     over = {seq for each in ended for seq in each.sources} - current
     # What is asked of oneself is not answered with what is known of somebody else, nor with one's name.
     own = asks_own_name(question)
-    unasked = {each.id for each in known if each.matter == "name" and each.about is None and not own}
+    left_out = reminders | {str(each.id) for each in known if each.matter == "name" and each.about is None and not own}
     if asked is not None or (wishes.speaks_of_self(question) and not names_somebody(question, known, language)):
-        unasked |= {each.id for each in known if each.about is not None and each.matter in _PERSONAL}
-        over |= {seq for each in known if each.id in unasked and each.about is not None for seq in each.sources}
+        of_others = [each for each in known if each.about is not None and each.matter in _PERSONAL]
+        left_out |= {str(each.id) for each in of_others}
+        over |= {seq for each in of_others for seq in each.sources}
     for author in {hit.message.author for hit in found if hit.message is not None} - {turn.user.scope.user}:
         theirs = await memory.user(author, space=turn.user.scope.space).memories(active=None)
         ended += [each for each in theirs if _is_over(each)]
     hits = []
     for hit in found:
         message = hit.message
-        if hit.kind == "memory" and (hit.id in reminders or hit.id in map(str, unasked)):
-            continue
-        if message is not None and message.seq in over:
+        if (hit.kind == "memory" and hit.id in left_out) or (message is not None and message.seq in over):
             continue
         action = "none" if message is None else recognise_request(message.text).action
         # The request behind a memory among the hits says the same again. Other requests tell nothing.
@@ -428,7 +427,7 @@ class Assistant:
         return "\n".join(dict.fromkeys(line for line in lines if line))
 
     async def _answered(self, turn: Turn, part: wishes.Part, say: Phrases, *, alone: bool) -> str:
-        """Answer a question. If nothing else is told, one without a mark may be a statement from which is learned."""
+        """Answer a question. One that stands alone, without a question mark, may be a statement; learn from it."""
         if small := await _small_answer(self._memory, turn, part.text, say):
             return small
         may_tell = alone and not part.text.rstrip().endswith(_QUESTION_MARKS)

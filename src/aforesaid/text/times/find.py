@@ -504,6 +504,7 @@ class RequestedTime(NamedTuple):
 _DOTTED_HOUR: Final = re.compile(
     r"(?<![\d.,:€$£])\b([01]?\d|2[0-3])\.(00|1[3-9]|[2-5]\d)(?![\d.,%€$£]|\s*(?:%|€|\$|£|eur|tl\b|lira|zl|pln|rub|kg|km|ml))"
 )
+"""An hour with a point, such as 19.00, that is neither a date nor a price."""
 
 
 def read_requested_time(text: str, said: datetime, usual: str | None = None) -> RequestedTime | None:
